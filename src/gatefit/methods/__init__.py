@@ -1,0 +1,49 @@
+"""Every gate method behind one interface: parameters -> coefficients (gates, 4), and the gates that are deployed."""
+
+from typing import Final
+
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
+from gatefit.methods.base import Method, NotBooleanError, SingleGateForward  # noqa: E402
+from gatefit.methods.corner import IWP, IWPSTE, IWPFree  # noqa: E402
+from gatefit.methods.gate_logits import GumbelST, HardST, SoftMix  # noqa: E402
+from gatefit.methods.multilinear import MultilinearCovJac, MultilinearFree, MultilinearSTE  # noqa: E402
+
+METHODS: Final[dict[str, type[Method]]] = {
+    "soft-mix": SoftMix,
+    "hard-st": HardST,
+    "gumbel-st": GumbelST,
+    "multilinear-ste": MultilinearSTE,
+    "multilinear-covjac": MultilinearCovJac,
+    "multilinear-free": MultilinearFree,
+    "iwp": IWP,
+    "iwp-ste": IWPSTE,
+    "iwp-free": IWPFree,
+}
+
+
+def method_class(name: str) -> type[Method]:
+    """The method called ``name``."""
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; choose one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+__all__ = [
+    "IWP",
+    "IWPSTE",
+    "METHODS",
+    "GumbelST",
+    "HardST",
+    "IWPFree",
+    "Method",
+    "MultilinearCovJac",
+    "MultilinearFree",
+    "MultilinearSTE",
+    "NotBooleanError",
+    "SingleGateForward",
+    "SoftMix",
+    "method_class",
+]

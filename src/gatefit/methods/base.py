@@ -1,0 +1,106 @@
+"""A gate method: parameters in, four coefficients a gate out (paper §3; NOTES on one kernel for all).
+
+    coefficients()   (gates, 4), differentiable     used while training:  z = act(c_0 + c_a a + c_b b + c_ab ab)
+    gates()          (gates,) gate numbers          what is deployed
+    sample()         both at once, for methods whose training forward commits to one gate (single-gate forward)
+
+A method knows nothing of inputs, wiring or batches; the same kernel serves all of them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+INITIALISATIONS = ("normal", "residual")
+# Normal: the paper's N(0, 1). Residual: close to the gate A, so that a deep network starts near the identity.
+DEFAULT_SIGMA = {"normal": 1.0, "residual": 0.25}
+
+
+class NotBooleanError(ValueError):
+    """Raised when a network that never snaps to gates is asked for its gates."""
+
+
+class Method(nn.Module, ABC):
+    """The map from ``parameters_per_gate`` learned numbers to the coefficients of one gate.
+
+    latent ~ N(centre, σ²), with centre = 0 (``normal``) or the method's identity-leaning point (``residual``).
+    """
+
+    name: ClassVar[str]
+    parameters_per_gate: ClassVar[int]
+    boolean_forward: ClassVar[bool] = False
+    """Whether the training forward commits to one gate, so that activations of 0 and 1 stay 0 and 1."""
+
+    latent: nn.Parameter
+
+    def __init__(
+        self,
+        gates: int,
+        *,
+        generator: torch.Generator,
+        initialisation: str = "normal",
+        sigma: float | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        if not isinstance(gates, int) or isinstance(gates, bool) or gates < 1:
+            raise ValueError(f"{self.name} needs a whole number of gates >= 1, got {gates!r}")
+        if initialisation not in INITIALISATIONS:
+            raise ValueError(f"unknown initialisation {initialisation!r}; choose one of {', '.join(INITIALISATIONS)}")
+        sigma = DEFAULT_SIGMA[initialisation] if sigma is None else sigma
+        if not 0 <= sigma < float("inf"):
+            raise ValueError(f"sigma must be a finite number >= 0, got {sigma}; the paper uses 1")
+        if not dtype.is_floating_point:
+            raise TypeError(f"parameters must be floating-point, got dtype={dtype}; use torch.float32")
+        # Drawn in float32 and then converted, so that a float64 copy of a network starts from the same point.
+        latent = sigma * torch.randn(gates, self.parameters_per_gate, generator=generator)
+        if initialisation == "residual":
+            latent = latent + self.residual_centre()
+        self.latent = nn.Parameter(latent.to(dtype))
+
+    @abstractmethod
+    def residual_centre(self) -> Float[Tensor, "parameters"]:
+        """The parameters of a gate that leans towards A, the identity of its first input."""
+
+    @abstractmethod
+    def coefficients(self) -> Float[Tensor, "gates 4"]:
+        """The coefficients used while training, differentiable in the parameters."""
+
+    @abstractmethod
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """The gate numbers that are deployed."""
+
+    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+        """The gates that the training forward commits to, and their coefficients with gradients."""
+        raise NotBooleanError(
+            f"the training forward of {self.name} mixes gates, it does not commit to one; use coefficients()"
+        )
+
+    def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
+        """What follows the polynomial; the identity except in the free variants."""
+        return z
+
+    def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
+        """A distribution over the gates, for the entropy diagnostic (app. entropy); the free variants have none."""
+        raise NotBooleanError(f"{self.name} defines no distribution over the sixteen gates")
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(network)``."""
+        return f"gates={self.latent.shape[0]}, parameters_per_gate={self.parameters_per_gate}"
+
+
+class SingleGateForward(Method):
+    """A method whose training forward commits to one gate, with straight-through gradients."""
+
+    boolean_forward = True
+
+    @abstractmethod
+    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+        """The gates of this forward pass, and their coefficients with straight-through gradients."""
+
+    def coefficients(self) -> Float[Tensor, "gates 4"]:
+        """The coefficients of the gates committed to."""
+        return self.sample()[1]

@@ -1,0 +1,151 @@
+"""Methods with four weights s, one for each corner of the unit square (Rüttgers et al., 2026; app. bijection).
+
+    IWP        c = M act(s),   act = sigmoid or 1/2 + 1/2 sin           deployed  act(s) > 1/2 at each corner
+    IWP-STE    c = M ŝ,   ŝ = [s > 1/2],   ∂L/∂s = Mᵀ ∂L/∂c             deployed  ŝ
+    IWP-free   c = M s,   z = sigmoid(c·ψ), never snapped                not Boolean
+
+s is ordered as in the paper: (0,0), (1,0), (0,1), (1,1).
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+
+from gatefit.codebook import COEFFICIENTS_FROM_CORNERS, CORNER_VALUES, CORNERS
+from gatefit.gates import Gate
+from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
+from gatefit.quantise import check_finite, straight_through
+
+
+@cache
+def _transposed_bijection(dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(COEFFICIENTS_FROM_CORNERS.T.copy(), dtype=dtype, device=device)
+
+
+def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
+    """c = M s."""
+    return corners @ _transposed_bijection(corners.dtype, corners.device)
+
+
+def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, "gates"]:
+    """The gate whose values at the four corners these are."""
+    # g(0,0) is the highest bit of the gate's number, g(1,1) the lowest.
+    weights = torch.tensor([1 << (3 - 2 * a - b) for a, b in CORNERS.tolist()], device=corners.device)
+    return (corners.long() * weights).sum(-1).to(torch.uint8)
+
+
+def _sin01(s: Tensor) -> Tensor:
+    return 0.5 + 0.5 * torch.sin(s)
+
+
+ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {"sigmoid": torch.sigmoid, "sin01": _sin01}
+# How far from 0 the residual initialisation sets s, in the direction of A's corners (the authors' values).
+RESIDUAL_SHIFT: Final[dict[str, float]] = {"sigmoid": 3.0, "sin01": 1.2}
+
+
+def _towards_a(shift: float) -> Tensor:
+    return shift * (2.0 * torch.tensor(CORNER_VALUES[Gate.A], dtype=torch.float32) - 1.0)
+
+
+class IWP(Method):
+    """Input-wise parametrisation: the value at each corner is learned through a squashing activation."""
+
+    name = "iwp"
+    parameters_per_gate = 4
+
+    def __init__(
+        self,
+        gates: int,
+        *,
+        generator: torch.Generator,
+        corner_activation: str = "sigmoid",
+        initialisation: str = "normal",
+        sigma: float | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        if corner_activation not in ACTIVATIONS:
+            raise ValueError(f"unknown corner_activation {corner_activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        self.corner_activation = corner_activation
+        super().__init__(gates, generator=generator, initialisation=initialisation, sigma=sigma, dtype=dtype)
+
+    def residual_centre(self) -> Float[Tensor, "4"]:
+        """The activation's slope pointed at A's corners."""
+        return _towards_a(RESIDUAL_SHIFT[self.corner_activation])
+
+    def corners(self) -> Float[Tensor, "gates 4"]:
+        """act(s)."""
+        return ACTIVATIONS[self.corner_activation](self.latent)
+
+    def coefficients(self) -> Float[Tensor, "gates 4"]:
+        """M act(s)."""
+        return from_corners(self.corners())
+
+    def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
+        """π_j = Π_i act(s_i) or 1 - act(s_i): independent corners."""
+        values = torch.as_tensor(CORNER_VALUES.copy(), device=self.latent.device).bool()
+        corners = self.corners()[:, None, :]
+        return torch.where(values, corners, 1 - corners).prod(-1)
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """act(s) rounded at each corner."""
+        check_finite(self.latent, f"corner weights of {self.name}")
+        return gate_numbers(self.corners().detach() > 0.5)
+
+
+class IWPSTE(SingleGateForward):
+    """Snap each corner to 0 or 1, gradients straight through: the ablation that shows what the basis does."""
+
+    name = "iwp-ste"
+    parameters_per_gate = 4
+
+    def residual_centre(self) -> Float[Tensor, "4"]:
+        """A's corner values."""
+        return torch.tensor(CORNER_VALUES[Gate.A], dtype=torch.float32)
+
+    def _snapped(self) -> Tensor:
+        check_finite(self.latent, f"corner weights of {self.name}")
+        return self.latent.detach() > 0.5
+
+    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+        """The gates at the nearest corners of the unit cube."""
+        corners = self._snapped()
+        return gate_numbers(corners), from_corners(straight_through(self.latent, corners.to(self.latent)))
+
+    def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
+        """Proximity of s to the sixteen corner vectors, softmax(-‖s - s_j‖²)."""
+        values = torch.as_tensor(CORNER_VALUES.copy(), device=self.latent.device).to(self.latent)
+        return torch.softmax(-(self.latent[:, None, :] - values).square().sum(-1), dim=-1)
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """The gates at the nearest corners of the unit cube."""
+        return gate_numbers(self._snapped())
+
+
+class IWPFree(Method):
+    """z = sigmoid(Ms·ψ), never snapped: an ablation, not a circuit (app. basis-constraint)."""
+
+    name = "iwp-free"
+    parameters_per_gate = 4
+
+    def residual_centre(self) -> Float[Tensor, "4"]:
+        """sigmoid(±3) at A's corners."""
+        return _towards_a(3.0)
+
+    def coefficients(self) -> Float[Tensor, "gates 4"]:
+        """M s."""
+        return from_corners(self.latent)
+
+    def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
+        """The sigmoid."""
+        return torch.sigmoid(z)
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """Refused: there is none."""
+        raise NotBooleanError(
+            f"{self.name} is never snapped to gates, so it has no circuit; "
+            "measure its soft accuracy, or train iwp, multilinear-ste or multilinear-covjac"
+        )

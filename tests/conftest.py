@@ -1,0 +1,20 @@
+"""Settings shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Compilation on first use makes single examples slow; a run is bounded by its number of examples instead.
+settings.register_profile("gatefit", deadline=None, derandomize=True)
+settings.load_profile("gatefit")
+
+
+@pytest.fixture
+def data_dir() -> Path:
+    """The folder of real data sets; the test is skipped where there is none."""
+    folder = os.environ.get("GATEFIT_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("needs real data: set GATEFIT_DATA to the folder that holds mnist/, adult/, ...")
+    return Path(folder)
