@@ -1,3 +1,61 @@
-"""gatefit: fit logic gate networks, deploy them as proven combinational circuits."""
+"""gatefit: fit logic gate networks, deploy them as proven combinational circuits.
+
+The names below are imported when they are first used: ``import gatefit`` is fast and needs neither torch nor numba.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gatefit.circuit.ir import Circuit
+    from gatefit.circuit.optimise import optimise
+    from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
+    from gatefit.datasets import load_dataset
+    from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
+    from gatefit.gates import Gate
+    from gatefit.harden import harden
+    from gatefit.network import GateLayer, LogicNetwork
+
+_HOMES = {
+    "Circuit": "gatefit.circuit.ir",
+    "Counterexample": "gatefit.circuit.prove",
+    "Equivalent": "gatefit.circuit.prove",
+    "Gate": "gatefit.gates",
+    "GateLayer": "gatefit.network",
+    "LogicGateClassifier": "gatefit.estimators",
+    "LogicGateRegressor": "gatefit.estimators",
+    "LogicNetwork": "gatefit.network",
+    "Undecided": "gatefit.circuit.prove",
+    "harden": "gatefit.harden",
+    "load_dataset": "gatefit.datasets",
+    "optimise": "gatefit.circuit.optimise",
+    "prove": "gatefit.circuit.prove",
+}
+
+__all__ = [
+    "Circuit",
+    "Counterexample",
+    "Equivalent",
+    "Gate",
+    "GateLayer",
+    "LogicGateClassifier",
+    "LogicGateRegressor",
+    "LogicNetwork",
+    "Undecided",
+    "harden",
+    "load_dataset",
+    "optimise",
+    "prove",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'gatefit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -7,14 +7,19 @@ coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b).
 from collections.abc import Callable
 from typing import Final
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gatefit.ops.gate_layer_numba import gate_layer_numba
 from gatefit.ops.gate_layer_reference import gate_layer_reference
 
 Implementation = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-IMPLEMENTATIONS: Final[dict[str, Implementation]] = {"reference": gate_layer_reference}
+IMPLEMENTATIONS: Final[dict[str, Implementation]] = {"reference": gate_layer_reference, "numba": gate_layer_numba}
+
+
+FUSED_TYPES: Final = (torch.float32, torch.float64)
 
 
 def gate_layer(
@@ -27,7 +32,7 @@ def gate_layer(
     """z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate; ``implementation`` is "auto" or a named one."""
     check_gate_layer(x, wiring, coefficients)
     if implementation == "auto":
-        implementation = "reference"
+        implementation = "numba" if x.device.type == "cpu" and x.dtype in FUSED_TYPES else "reference"
     if implementation not in IMPLEMENTATIONS:
         raise ValueError(
             f"unknown implementation {implementation!r}; choose auto or one of {', '.join(IMPLEMENTATIONS)}"

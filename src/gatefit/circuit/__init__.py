@@ -1,0 +1,1 @@
+"""Circuits: their meaning, their optimisation, their proof and their file."""

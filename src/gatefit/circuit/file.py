@@ -1,0 +1,258 @@
+"""Circuit files (``.gate``): one safetensors file that holds a circuit, its readout, names and encoder.
+
+    tensors     gates U8 (n), operands I32 (2, n), outputs I32 (m)
+                group sums: groups I32 (m), offsets I64 (k);   linear: weights F32 (k, m), bias F32 (k)
+    metadata    format, version, digest, and circuit: a JSON text with everything that is not a tensor
+
+``save`` writes all of a file or none of it. ``load`` takes nothing on trust: whatever is wrong is a CircuitFileError,
+said before anything is allocated for it. The format is specified byte by byte in docs/file-format.md.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gatefit.circuit.container import (
+    CircuitFileError,
+    header_length,
+    pack,
+    parse_header,
+    read_json,
+    read_tensors,
+)
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+
+__all__ = ["CircuitFileError", "digest", "dumps", "load", "loads", "save"]
+
+FORMAT: Final = "gatefit-circuit"
+VERSION: Final = 1
+
+_RANKS: Final = {"gates": 1, "operands": 2, "outputs": 1, "groups": 1, "offsets": 1, "weights": 2, "bias": 1}
+_DTYPES: Final = {
+    "gates": "U8",
+    "operands": "I32",
+    "outputs": "I32",
+    "groups": "I32",
+    "offsets": "I64",
+    "weights": "F32",
+    "bias": "F32",
+}
+_FIELDS: Final = ("inputs", "readout", "input_names", "class_names", "encoder", "metadata")
+_READOUT_TENSORS: Final = {"group_sum": ("groups", "offsets"), "affine": (), "linear": ("weights", "bias")}
+_READOUT_FIELDS: Final = {
+    "group_sum": ("kind", "temperature"),
+    "affine": ("kind", "offset", "scale", "intercept"),
+    "linear": ("kind",),
+}
+
+
+def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
+    """Write the circuit to ``path``, replacing what was there; after a crash there is the old file or the new one."""
+    write_atomically(Path(path), dumps(circuit))
+
+
+def load(path: str | os.PathLike[str]) -> Circuit:
+    """Read a circuit; a file that is anything but a correct one is refused with a CircuitFileError."""
+    if not stat.S_ISREG(Path(path).stat().st_mode):  # opening a pipe would wait for its writer
+        raise CircuitFileError(f"{os.fspath(path)}: not a regular file")
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            length = header_length(file.read(8), size)
+            metadata, layout = parse_header(file.read(length), size - 8 - length)
+            _check_format(metadata)
+            return _read(metadata, layout, file.read(size - 8 - length))
+        except CircuitFileError as error:
+            raise CircuitFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+
+
+def loads(data: bytes) -> Circuit:
+    """Read a circuit from the bytes of a circuit file."""
+    length = header_length(data[:8], len(data))
+    metadata, layout = parse_header(data[8 : 8 + length], len(data) - 8 - length)
+    _check_format(metadata)
+    return _read(metadata, layout, data[8 + length :])
+
+
+def dumps(circuit: Circuit) -> bytes:
+    """The bytes of the circuit's file: the same circuit gives the same bytes, always."""
+    text, tensors = _content(circuit)
+    metadata = {"format": FORMAT, "version": str(VERSION), "digest": _digest(text, tensors), "circuit": text}
+    return pack(metadata, tensors)
+
+
+def digest(circuit: Circuit) -> str:
+    """What identifies the circuit's content: ``sha256:`` and 64 hexadecimal digits, as stored in its file."""
+    return _digest(*_content(circuit))
+
+
+def _content(circuit: Circuit) -> tuple[str, dict[str, np.ndarray]]:
+    tensors = {"gates": circuit.gates, "operands": circuit.operands, "outputs": circuit.outputs}
+    readout: dict[str, Any]
+    match circuit.readout:
+        case GroupSum(groups=groups, offsets=offsets, temperature=temperature):
+            readout = {"kind": "group_sum", "temperature": float(temperature)}
+            tensors |= {"groups": groups, "offsets": offsets}
+        case Affine(offset=offset, scale=scale, intercept=intercept):
+            readout = {"kind": "affine", "offset": int(offset), "scale": float(scale), "intercept": float(intercept)}
+        case Linear(weights=weights, bias=bias):
+            readout = {"kind": "linear"}
+            tensors |= {"weights": weights, "bias": bias}
+    fields = {
+        "inputs": circuit.inputs,
+        "readout": readout,
+        "input_names": list(circuit.input_names),
+        "class_names": list(circuit.class_names),
+        "encoder": None if circuit.encoder is None else circuit.encoder.to_spec(),
+        "metadata": circuit.metadata,
+    }
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a name or metadata entry holds {text[error.start]!r}, half of a surrogate pair; replace it"
+        ) from None
+    return text, tensors
+
+
+def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
+    encoded = text.encode("utf-8")
+    result = hashlib.sha256(f"{FORMAT} {VERSION}\n{len(encoded)}\n".encode())
+    result.update(encoded)
+    for name in sorted(tensors):
+        array = tensors[name]
+        shape = ",".join(str(size) for size in array.shape)
+        result.update(f"\n{name} {_DTYPES[name]} {shape}\n".encode())
+        result.update(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).data)
+    return f"sha256:{result.hexdigest()}"
+
+
+def _check_format(metadata: dict[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise CircuitFileError(
+            f"the file's format is {metadata.get('format')!r:.80}, not {FORMAT!r}: not a circuit file"
+        )
+    version = metadata.get("version", "")
+    if not (version.isascii() and version.isdigit() and len(version) < 10 and str(int(version)) == version):
+        raise CircuitFileError(f"the file's version is {version!r:.80}, which is not a number")
+    if int(version) > VERSION:
+        raise CircuitFileError(
+            f"the file has format version {version}, this gatefit reads up to version {VERSION}; "
+            f"install a gatefit that reads version {version}"
+        )
+    if int(version) < 1:
+        raise CircuitFileError(f"the file's version is {version}; versions start at 1")
+    if set(metadata) != {"format", "version", "digest", "circuit"}:
+        raise CircuitFileError(
+            f"the metadata must be format, version, digest and circuit, got {sorted(metadata)!r:.200}"
+        )
+
+
+def _read(metadata: dict[str, str], layout: dict[str, tuple[str, tuple[int, ...], int]], data: bytes) -> Circuit:
+    fields = _object(read_json(metadata["circuit"], "the circuit's description"), "the circuit's description", _FIELDS)
+    readout = fields["readout"]
+    kind = readout.get("kind") if isinstance(readout, dict) else None
+    if not isinstance(kind, str) or kind not in _READOUT_TENSORS:
+        raise CircuitFileError(f"the readout's kind is {kind!r:.80}; known are {', '.join(_READOUT_TENSORS)}")
+    _object(readout, "the readout", _READOUT_FIELDS[kind])
+    expected = {"gates", "operands", "outputs", *_READOUT_TENSORS[kind]}
+    if set(layout) != expected:
+        raise CircuitFileError(
+            f"a circuit with {kind} readout has tensors {sorted(expected)}, got {sorted(layout)!r:.200}"
+        )
+    for name, (dtype, shape, _) in layout.items():
+        if dtype != _DTYPES[name] or len(shape) != _RANKS[name]:
+            raise CircuitFileError(
+                f"tensor {name} must be {_DTYPES[name]} with {_RANKS[name]} dimensions, got {dtype} of shape {shape}"
+            )
+    tensors = read_tensors(layout, data)
+    try:
+        actual = _digest(metadata["circuit"], tensors)
+    except UnicodeEncodeError:
+        raise CircuitFileError("the circuit's description holds half of a surrogate pair") from None
+    if metadata["digest"] != actual:
+        raise CircuitFileError("the content does not match its digest: the file is damaged or was edited")
+    try:
+        return _build(fields, tensors)
+    except (ValueError, TypeError) as error:
+        raise CircuitFileError(f"not a valid circuit: {error}") from error
+
+
+def _object(value: Any, what: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict) or set(value) != set(keys):
+        raise CircuitFileError(f"{what} must have exactly the fields {', '.join(keys)}")
+    return value
+
+
+def _build(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Circuit:
+    encoder = None
+    if fields["encoder"] is not None:
+        from gatefit.encoders import encoder_from_spec
+
+        encoder = encoder_from_spec(fields["encoder"])
+    for name in ("input_names", "class_names"):
+        if not isinstance(fields[name], list):
+            raise CircuitFileError(f"{name} must be a list")
+    if not isinstance(fields["metadata"], dict):
+        raise CircuitFileError("metadata must be an object")
+    return Circuit(
+        inputs=fields["inputs"],
+        gates=tensors["gates"],
+        operands=tensors["operands"],
+        outputs=tensors["outputs"],
+        readout=_readout(fields["readout"], tensors),
+        input_names=tuple(fields["input_names"]),
+        class_names=tuple(fields["class_names"]),
+        encoder=encoder,
+        metadata=fields["metadata"],
+    )
+
+
+def _readout(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Readout:
+    if fields["kind"] == "group_sum":
+        return GroupSum(tensors["groups"], tensors["offsets"], _number(fields, "temperature"))
+    if fields["kind"] == "linear":
+        return Linear(tensors["weights"], tensors["bias"])
+    offset = fields["offset"]
+    if type(offset) is not int:
+        raise CircuitFileError(f"offset must be an integer, got {offset!r:.80}")
+    return Affine(tensors["outputs"].size, offset, _number(fields, "scale"), _number(fields, "intercept"))
+
+
+def _number(fields: dict[str, Any], name: str) -> float:
+    if type(fields[name]) not in (int, float):
+        raise CircuitFileError(f"{name} must be a number, got {fields[name]!r:.80}")
+    try:
+        return float(fields[name])
+    except OverflowError:
+        raise CircuitFileError(f"{name} is too large for a float") from None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace ``path`` by a file of ``data`` that is on the disk before the name points to it."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    if os.name == "posix":  # the new name itself must reach the disk too
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

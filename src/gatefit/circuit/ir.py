@@ -1,0 +1,138 @@
+"""The circuit: frozen arrays that say everything about a deployed model.
+
+    node n < inputs            the n-th input bit
+    node n >= inputs           gate number n - inputs:   x_n = g(x_operands[0, n - inputs], x_operands[1, n - inputs])
+    order                      both operands of a gate are nodes with a smaller number
+    outputs                    nodes, in readout order; a node may be read more than once, inputs too
+
+The meaning of these arrays is defined by ``circuit.simulate``; every pass maps a Circuit to a Circuit with the
+same scores, every backend computes the same scores.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float64, Int32, Shaped, UInt8
+
+from gatefit.circuit.readout import Readout, frozen
+
+if TYPE_CHECKING:
+    from gatefit.encoders import Encoder
+
+MAX_NODES: Final = 2**31 - 1
+"""Node numbers are int32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """A combinational circuit of two-input gates with its readout, names and (optionally) its input encoder."""
+
+    inputs: int
+    gates: UInt8[np.ndarray, "gates"]
+    operands: Int32[np.ndarray, "2 gates"]
+    outputs: Int32[np.ndarray, "outputs"]
+    readout: Readout
+    input_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    encoder: "Encoder | None" = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", _count("inputs", self.inputs))
+        for name, dtype in (("gates", np.uint8), ("operands", np.int32), ("outputs", np.int32)):
+            object.__setattr__(self, name, frozen(name, getattr(self, name), dtype))
+        for name in ("input_names", "class_names"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        object.__setattr__(self, "metadata", dict(self.metadata))
+        self._check_arrays()
+        if not isinstance(self.readout, Readout):
+            raise TypeError(f"readout must be GroupSum, Affine or Linear, got {type(self.readout).__name__}")
+        if self.readout.outputs != self.outputs.size:
+            raise ValueError(f"the readout reads {self.readout.outputs} bits, the circuit has {self.outputs.size}")
+        if self.input_names and len(self.input_names) != self.inputs:
+            raise ValueError(f"got {len(self.input_names)} input names for {self.inputs} inputs")
+        if self.class_names and len(self.class_names) != self.readout.classes:
+            raise ValueError(f"got {len(self.class_names)} class names for {self.readout.classes} classes")
+        if self.encoder is not None and self.encoder.bits != self.inputs:
+            raise ValueError(f"the encoder makes {self.encoder.bits} bits, the circuit reads {self.inputs}")
+        if not all(isinstance(key, str) and isinstance(value, str) for key, value in self.metadata.items()):
+            raise TypeError(f"metadata must map strings to strings, got {self.metadata!r}")
+
+    def _check_arrays(self) -> None:
+        if self.inputs < 1:
+            raise ValueError(f"a circuit needs at least one input, got {self.inputs}")
+        if self.gates.ndim != 1 or self.operands.shape != (2, self.gates.size) or self.outputs.ndim != 1:
+            raise ValueError(
+                f"a circuit needs gates (n,), operands (2, n) and outputs (m,), got {self.gates.shape}, "
+                f"{self.operands.shape} and {self.outputs.shape}"
+            )
+        if self.nodes > MAX_NODES:
+            raise ValueError(f"a circuit has at most {MAX_NODES} inputs and gates, got {self.nodes}; split it")
+        if self.gates.size and self.gates.max() > 15:
+            raise ValueError(f"gate numbers are 0 to 15 (gatefit.gates.Gate), got {self.gates.max()}")
+        own = np.arange(self.inputs, self.nodes, dtype=np.int32)
+        wrong = (self.operands < 0) | (self.operands >= own)
+        if wrong.any():
+            first = int(np.flatnonzero(wrong.any(axis=0))[0])
+            raise ValueError(
+                f"gate {first} (node {first + self.inputs}) reads nodes {self.operands[:, first].tolist()}; operands "
+                f"must be nodes from 0 to {first + self.inputs - 1}: list gates in topological order"
+            )
+        wrong = (self.outputs < 0) | (self.outputs >= self.nodes)
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"output {first} is node {self.outputs[first]}; outputs must be nodes from 0 to {self.nodes - 1}"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilt by its constructor: checked again, frozen again, and without anything cached.
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    @property
+    def nodes(self) -> int:
+        """Inputs and gates together."""
+        return self.inputs + int(self.gates.size)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the circuit to one ``.gate`` file (see docs/file-format.md), all of it or nothing."""
+        import_module("gatefit.circuit.file").save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Circuit":
+        """Read a ``.gate`` file; anything wrong with it is a ``CircuitFileError``."""
+        circuit: Circuit = import_module("gatefit.circuit.file").load(path)
+        return circuit
+
+    def scores(self, x: object) -> Shaped[np.ndarray, "samples classes"]:
+        """Class scores (or the value of an Affine readout) of raw features, or of bits if there is no encoder."""
+        return _predictor().scores(self, x)  # type: ignore[no-any-return]
+
+    def predict(self, x: object) -> Shaped[np.ndarray, "samples"]:
+        """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
+        return _predictor().predict(self, x)  # type: ignore[no-any-return]
+
+    def predict_proba(self, x: object) -> Float64[np.ndarray, "samples classes"]:
+        """Class probabilities: softmax of the scores, divided by the temperature of a GroupSum."""
+        return _predictor().predict_proba(self, x)  # type: ignore[no-any-return]
+
+
+def _predictor() -> Any:
+    return import_module("gatefit.circuit.predict")
+
+
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    return int(value)
+
+
+def _names(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(values) if not isinstance(values, str) else None
+    if names is None or not all(isinstance(value, str) for value in names):
+        raise TypeError(f"{name} must be a sequence of strings, got {values!r:.80}")
+    return tuple(str(value) for value in names)

@@ -1,0 +1,251 @@
+"""Two circuits over shared inputs, and what has to hold for their scores to be equal.
+
+    node 0              the constant false
+    nodes 1..inputs     the input bits
+    further nodes       the gates of spec, then of impl, then adders where sums must be compared bit by bit
+    literal             2 · node + inverted, so that 0 is false and 1 is true
+
+Suppose every output bit is *claimed* to equal some literal. Then the difference of two group sums is a polynomial,
+
+    score_spec - score_impl = d + Σ_n c_n x_n         (an inverted literal counts 1 - x)
+
+and scores are equal by construction when every c_n and d are zero. What does not cancel is added up on both sides by
+adders made of gates, and the sums' bits are claimed equal as well. ``equalities_cnf`` is unsatisfiable exactly when
+all claims hold on every input: that formula is what a proof refutes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int32, Int64, UInt8
+
+from gatefit.circuit.cnf import Cnf, gate_clauses
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+from gatefit.gates import NEGATED_A, NEGATED_B, Gate
+
+TRUE = 1
+"""The literal that is always one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Gates over the constant (node 0) and the inputs (nodes 1 to ``inputs``), in topological order."""
+
+    inputs: int
+    gates: UInt8[np.ndarray, "gates"]
+    operands: Int32[np.ndarray, "2 gates"]
+
+    @property
+    def nodes(self) -> int:
+        """The constant, the inputs and the gates."""
+        return 1 + self.inputs + int(self.gates.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Remainder:
+    """``constant + Σ coefficients · nodes``, which must be zero on every input."""
+
+    constant: int
+    nodes: Int64[np.ndarray, "terms"]
+    coefficients: Int64[np.ndarray, "terms"]
+
+
+def join(spec: Circuit, impl: Circuit) -> tuple[Graph, Int32[np.ndarray, "outputs"]]:
+    """Both circuits over the same inputs, and the nodes of spec's outputs followed by impl's."""
+
+    def moved(nodes: Int32[np.ndarray, "..."]) -> Int32[np.ndarray, "..."]:
+        return np.where(nodes < impl.inputs, nodes + 1, nodes + 1 + spec.gates.size).astype(np.int32)
+
+    gates = np.concatenate([spec.gates, impl.gates])
+    operands = np.concatenate([spec.operands + 1, moved(impl.operands)], axis=1).astype(np.int32)
+    return Graph(spec.inputs, gates, operands), np.concatenate([spec.outputs + 1, moved(impl.outputs)]).astype(np.int32)
+
+
+def obligations(
+    spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs"]
+) -> tuple[Graph, Int32[np.ndarray, "pairs 2"]] | None:
+    """A graph and pairs of its literals: if each pair is equal on every input, so are all scores.
+
+    ``claims`` gives for every output, spec's first, a literal of ``join(spec, impl)`` that it is said to equal; they
+    need not be trusted, because they are among the pairs. None means that this readout cannot be settled this way.
+    """
+    graph, outputs = join(spec, impl)
+    parts = remainders(spec.readout, impl.readout, claims)
+    if parts is None:
+        return None
+    graph, sums = add_sums(graph, parts)
+    pairs = np.concatenate([np.stack([2 * outputs, claims], axis=1), sums]).astype(np.int32)
+    return graph, pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:
+    """What must be zero for the scores to be equal if the claims hold: nothing if they are equal by construction.
+
+    None means that the two readouts cannot be compared as integers: linear scores that add up different terms or add
+    them in a different order (floating-point sums depend on it), or affine values that are not the same function of
+    a shifted sum.
+    """
+    of_spec, of_impl = claims[: spec.outputs], claims[spec.outputs :]
+    if isinstance(spec, Linear) and isinstance(impl, Linear):
+        return [] if _same_terms(spec, of_spec, impl, of_impl) else None
+    if isinstance(spec, GroupSum) and isinstance(impl, GroupSum):
+        groups, constants = np.concatenate([spec.groups, impl.groups]), spec.offsets - impl.offsets
+        return _differences(groups, constants, claims, spec.outputs)
+    if isinstance(spec, Affine) and isinstance(impl, Affine):
+        values = _fixed_value(spec, of_spec), _fixed_value(impl, of_impl)
+        if values[0] is not None and values[0] == values[1]:
+            return []
+        shift = _shift(spec, impl)
+        if shift is None:
+            return None
+        constants = np.array([spec.offset + shift - impl.offset])
+        return _differences(np.zeros(claims.size, np.int32), constants, claims, spec.outputs)
+    raise TypeError(f"cannot compare {type(spec).__name__} with {type(impl).__name__}")
+
+
+def _differences(
+    groups: Int32[np.ndarray, "outputs"], constants: Int64[np.ndarray, "classes"], claims: Int32[np.ndarray, "outputs"],
+    split: int,
+) -> list[Remainder]:  # fmt: skip
+    signs = np.where(np.arange(claims.size) < split, 1, -1)
+    nodes, inverted = claims.astype(np.int64) >> 1, claims & 1
+    constants = constants.astype(np.int64).copy()
+    np.add.at(constants, groups, signs * inverted)
+    keys, inverse = np.unique(groups.astype(np.int64) << 32 | nodes, return_inverse=True)
+    coefficients = np.zeros(keys.size, np.int64)
+    np.add.at(coefficients, inverse, signs * (1 - 2 * inverted))
+    coefficients[(keys & 0xFFFFFFFF) == 0] = 0  # the constant false adds nothing
+    keys, coefficients = keys[coefficients != 0], coefficients[coefficients != 0]
+    result = []
+    for k in range(constants.size):
+        own = keys >> 32 == k
+        if constants[k] or own.any():
+            result.append(Remainder(int(constants[k]), keys[own] & 0xFFFFFFFF, coefficients[own]))
+    return result
+
+
+def _fixed_value(readout: Affine, claims: Int32[np.ndarray, "outputs"]) -> float | None:
+    """The value, if it is the same on every input."""
+    if readout.scale == 0:
+        return float(readout.intercept)
+    total = _differences(np.zeros(claims.size, np.int32), np.array([readout.offset]), claims, claims.size)
+    if any(part.nodes.size for part in total):
+        return None
+    return float(readout.intercept + readout.scale * sum(part.constant for part in total))
+
+
+def _shift(spec: Affine, impl: Affine) -> int | None:
+    """The number s such that spec's value of a sum t equals impl's value of t + s, for every sum that can occur."""
+
+    def values(readout: Affine, sums: Int64[np.ndarray, "sums"]) -> Float[np.ndarray, "sums"]:
+        return np.asarray(readout.intercept + readout.scale * sums, dtype=np.float64)
+
+    if (spec.scale, spec.intercept) == (impl.scale, impl.intercept):
+        return 0
+    if spec.scale != impl.scale or spec.scale == 0:
+        return None
+    shift = round((spec.intercept - impl.intercept) / spec.scale)
+    if abs(shift) > 2**40:
+        return None
+    sums = spec.offset + np.arange(spec.outputs + 1)
+    return shift if np.array_equal(values(spec, sums), values(impl, sums + shift)) else None
+
+
+def _same_terms(spec: Linear, of_spec: Int32[np.ndarray, "_"], impl: Linear, of_impl: Int32[np.ndarray, "_"]) -> bool:
+    """Whether both readouts add the same numbers in the same order; terms that add zero are left out."""
+
+    def terms(readout: Linear, claims: Int32[np.ndarray, "_"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        counts: Bool[np.ndarray, "_"] = (claims != 0) & readout.weights.any(axis=0)
+        claims, weights = claims[counts], readout.weights[:, counts]
+        bias = readout.bias.copy()
+        while claims.size and claims[0] == TRUE:  # always one, and added first: part of the bias
+            bias, claims, weights = bias + weights[:, 0], claims[1:], weights[:, 1:]
+        return bias, claims, weights
+
+    return all(np.array_equal(a, b) for a, b in zip(terms(spec, of_spec), terms(impl, of_impl), strict=True))
+
+
+def add_sums(graph: Graph, parts: list[Remainder]) -> tuple[Graph, Int32[np.ndarray, "bits 2"]]:
+    """Adders for the positive and the negative terms of each remainder, and the pairs of bits that must be equal."""
+    adders = _Adders(graph)
+    pairs: list[tuple[int, int]] = []
+    for part in parts:
+        sides = []
+        for sign in (1, -1):
+            weights = [(int(sign * c), 2 * int(n)) for n, c in zip(part.nodes, part.coefficients, strict=True)]
+            sides.append(adders.total([(w, x) for w, x in [*weights, (sign * part.constant, TRUE)] if w > 0]))
+        width = max(map(len, sides))
+        left, right = (side + [0] * (width - len(side)) for side in sides)
+        pairs.extend(zip(left, right, strict=True))
+    operands = np.array(adders.operands, np.int32).reshape(-1, 2).T
+    gates = np.concatenate([graph.gates, np.array(adders.gates, np.uint8)])
+    larger = Graph(graph.inputs, gates, np.concatenate([graph.operands, operands], axis=1))
+    return larger, np.array(pairs, np.int32).reshape(-1, 2)
+
+
+class _Adders:
+    """Builds carry-save adder trees out of two-input gates."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.first = graph.nodes
+        self.gates: list[int] = []
+        self.operands: list[tuple[int, int]] = []
+
+    def gate(self, gate: Gate, a: int, b: int) -> int:
+        kind = int(gate)
+        kind = int(NEGATED_A[kind]) if a & 1 else kind
+        kind = int(NEGATED_B[kind]) if b & 1 else kind
+        self.gates.append(kind)
+        self.operands.append((a >> 1, b >> 1))
+        return 2 * (self.first + len(self.gates) - 1)
+
+    def total(self, terms: list[tuple[int, int]]) -> list[int]:
+        """The bits, lowest first, of the sum of weight · literal."""
+        columns: list[list[int]] = [[]]
+        for weight, literal in terms:
+            columns.extend([] for _ in range(weight.bit_length() - len(columns)))
+            for i in range(weight.bit_length()):
+                if weight >> i & 1:
+                    columns[i].append(literal)
+        bits = []
+        i = 0
+        while i < len(columns):
+            column = columns[i]
+            if len(column) > 1 and i + 1 == len(columns):
+                columns.append([])
+            at = 0
+            while len(column) - at > 1:
+                three = column[at : at + 3]
+                at += len(three)
+                partial = self.gate(Gate.XOR, three[0], three[1])
+                carry = self.gate(Gate.AND, three[0], three[1])
+                if len(three) == 3:
+                    rest = self.gate(Gate.AND, partial, three[2])
+                    carry = self.gate(Gate.OR, carry, rest)
+                    partial = self.gate(Gate.XOR, partial, three[2])
+                column.append(partial)
+                columns[i + 1].append(carry)
+            bits.append(column[at] if column else 0)
+            i += 1
+        return bits
+
+
+def equalities_cnf(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"]) -> Cnf:
+    """A formula with a model exactly when some input makes the two literals of some pair differ.
+
+    Variable n + 1 is node n; variable nodes + 1 + i says that pair i differs. No pair may hold one literal twice.
+    """
+    results = np.arange(1 + graph.inputs, graph.nodes, dtype=np.int32) + 1
+    gates = gate_clauses(graph.gates, graph.operands + 1, results)
+    left, right = (dimacs(pairs[:, i]) for i in (0, 1))
+    differ = graph.nodes + 1 + np.arange(len(pairs), dtype=np.int32)
+    zero = np.zeros_like(differ)
+    either = np.stack([-differ, left, right, zero, -differ, -left, -right, zero], axis=1).ravel()
+    literals = [gates, [-1, 0], either, differ, [0]]
+    return Cnf(graph.nodes + len(pairs), np.concatenate([np.asarray(x, np.int32) for x in literals]))
+
+
+def dimacs(literals: Int32[np.ndarray, "..."]) -> Int32[np.ndarray, "..."]:
+    """Node literals as DIMACS literals."""
+    return np.where(literals & 1, -(literals >> 1) - 1, (literals >> 1) + 1).astype(np.int32)

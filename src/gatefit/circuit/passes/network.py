@@ -1,0 +1,129 @@
+"""A growing circuit in which every gate exists once and counts its readers; for kernels that rebuild a circuit.
+
+    gate     AND, a & ~b, ~a & b, XOR or OR of two different nodes, smaller node first; inversion is in the literals
+    make     a literal for g(a, b): a constant, an operand, a gate that exists, or a new one
+    readers  a gate without readers is dead: it does not read its operands; it may come to life again
+
+Nodes are numbered in the order in which they are made, which is a topological order.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from jaxtyping import Int32, Int64, UInt8
+
+from gatefit.circuit.passes.literals import reduce_gate
+
+
+class Network(NamedTuple):
+    """Arrays with room for ``capacity`` nodes, inputs first; ``used[0]`` of them are in use."""
+
+    inputs: int
+    gates: UInt8[np.ndarray, "capacity"]
+    operands: Int32[np.ndarray, "2 capacity"]
+    levels: Int32[np.ndarray, "capacity"]
+    readers: Int32[np.ndarray, "capacity"]
+    used: Int64[np.ndarray, "1"]
+    table: Int32[np.ndarray, "slots"]
+    stack: Int32[np.ndarray, "depth"]
+
+
+def empty_network(inputs: int, capacity: int) -> Network:
+    """The network of the inputs alone."""
+    slots = 1 << max(4, int(2 * capacity - 1).bit_length())
+    return Network(
+        inputs=inputs,
+        gates=np.zeros(capacity, np.uint8),
+        operands=np.zeros((2, capacity), np.int32),
+        levels=np.zeros(capacity, np.int32),
+        readers=np.zeros(capacity, np.int32),
+        used=np.array([inputs], np.int64),
+        table=np.full(slots, -1, np.int32),
+        stack=np.zeros(2 * capacity + 2, np.int32),
+    )
+
+
+@numba.njit(cache=True)
+def _hash(gate, a, b):  # type: ignore[no-untyped-def]
+    h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
+    h += np.uint64(gate) * np.uint64(0x165667B19E3779F9)
+    h ^= h >> np.uint64(29)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64(h >> np.uint64(24))
+
+
+@numba.njit(cache=True)
+def find(net, gate, a, b):  # type: ignore[no-untyped-def]
+    """(node or -1, slot): where an ordered gate of nodes a and b is, or belongs."""
+    mask = len(net.table) - 1
+    slot = _hash(gate, a, b) & mask
+    node = net.table[slot]
+    while node >= 0:
+        if net.gates[node] == gate and net.operands[0, node] == a and net.operands[1, node] == b:
+            break
+        slot = (slot + 1) & mask
+        node = net.table[slot]
+    return node, slot
+
+
+@numba.njit(cache=True)
+def make(net, gate, a, b):  # type: ignore[no-untyped-def]
+    """The literal of g(a, b) for literals a and b; a new gate has no readers yet."""
+    done, literal, gate, a, b = reduce_gate(gate, a, b)
+    if done:
+        return literal
+    node, slot = find(net, gate, a, b)
+    if node < 0:
+        node = net.used[0]
+        net.used[0] = node + 1
+        net.gates[node] = gate
+        net.operands[0, node] = a
+        net.operands[1, node] = b
+        net.levels[node] = max(net.levels[a], net.levels[b]) + 1
+        net.readers[node] = 0
+        net.table[slot] = node
+    return 2 * node + literal
+
+
+@numba.njit(cache=True)
+def reference(net, node, times):  # type: ignore[no-untyped-def]
+    """Give a node more readers; returns how many gates came to life."""
+    revived, top = 0, 0
+    first = net.readers[node] == 0
+    net.readers[node] += times
+    if first and times > 0 and node >= net.inputs:
+        net.stack[0] = node
+        top = 1
+    while top:
+        top -= 1
+        node = net.stack[top]
+        revived += 1
+        for k in range(2):
+            below = net.operands[k, node]
+            net.readers[below] += 1
+            if net.readers[below] == 1 and below >= net.inputs:
+                net.stack[top] = below
+                top += 1
+    return revived
+
+
+@numba.njit(cache=True)
+def dereference(net, node, times):  # type: ignore[no-untyped-def]
+    """Take readers away from a node; returns how many gates died."""
+    died, top = 0, 0
+    net.readers[node] -= times
+    if net.readers[node] == 0 and times > 0 and node >= net.inputs:
+        net.stack[0] = node
+        top = 1
+    while top:
+        top -= 1
+        node = net.stack[top]
+        died += 1
+        for k in range(2):
+            below = net.operands[k, node]
+            net.readers[below] -= 1
+            if net.readers[below] == 0 and below >= net.inputs:
+                net.stack[top] = below
+                top += 1
+    return died

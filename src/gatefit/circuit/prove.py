@@ -1,0 +1,187 @@
+"""Proof that two circuits have equal scores on every input, or an input on which they have not.
+
+    prove(spec, impl)  ->  Equivalent | Counterexample(bits) | Undecided(reason)
+
+1. random simulation, which finds most differences at once;
+2. SAT sweeping of both circuits together: every output bit gets a literal that it equals;
+3. the readout by construction: sums in which everything cancels are equal, what is left is compared by adders;
+4. the sweep's whole reasoning, as a refutation of "some score differs", is checked by an independent checker.
+
+No verdict rests on one engine: ``Equivalent`` has passed the checker of ``circuit.rup`` (or all inputs were tried),
+``Counterexample`` has been replayed by ``circuit.simulate``. Inputs and classes are matched by position; encoders,
+names and the temperature of probabilities are not compared.
+"""
+
+import math
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from jaxtyping import Bool, Int32, Shaped
+
+from gatefit.circuit import simulate
+from gatefit.circuit.certificate import refuse_existing, write_certificate
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.miter import Graph, dimacs, equalities_cnf, join, obligations
+from gatefit.circuit.rup import find_flaw
+from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_patterns, try_random_inputs
+from gatefit.circuit.sweep import PATTERNS, Swept, signatures, sweep
+
+
+class _Verdict:
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"a verdict is not true or false ({type(self).__name__} is one of three); "
+            f"use isinstance(verdict, Equivalent) or match"
+        )
+
+
+@dataclass(frozen=True)
+class Equivalent(_Verdict):
+    """The scores are equal on every input; ``method`` is "sat" (checked refutation) or "exhaustive"."""
+
+    method: str
+    seconds: float
+    queries: int
+    certificate: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample(_Verdict):
+    """An input on which the scores differ, and both circuits' scores there."""
+
+    bits: Bool[np.ndarray, "inputs"]
+    spec_scores: Shaped[np.ndarray, "classes"]
+    impl_scores: Shaped[np.ndarray, "classes"]
+
+
+@dataclass(frozen=True)
+class Undecided(_Verdict):
+    """Neither was shown; ``reason`` says why and what could help."""
+
+    reason: str
+
+
+Verdict = Equivalent | Counterexample | Undecided
+
+
+def prove(
+    spec: Circuit,
+    impl: Circuit,
+    *,
+    certificate: str | os.PathLike[str] | None = None,
+    timeout: float = 600.0,
+    patterns: int = PATTERNS,
+    seed: int = 0,
+) -> Verdict:
+    """Decide whether ``impl`` has the same scores as ``spec`` on every input.
+
+    ``certificate`` is a path for a directory to be written with the proof (see ``circuit.certificate``); ``timeout``
+    is in seconds. ``patterns`` and ``seed`` choose the random patterns, which affect speed, not what is true.
+    """
+    _check_comparable(spec, impl, timeout, patterns)
+    path = None if certificate is None else Path(certificate)
+    if path is not None:
+        refuse_existing(path)
+    start = time.monotonic()
+    deadline = start + timeout
+    graph, outputs = join(spec, impl)
+    known = signatures(graph, patterns, seed)
+    bits = try_random_inputs(spec, impl, known, patterns, seed)
+    if bits is not None:
+        return _replayed(spec, impl, bits)
+    swept = sweep(graph, outputs, deadline=deadline, known=known, seed=seed)
+    queries = swept.queries
+    bits = try_patterns(spec, impl, swept.patterns)
+    if bits is not None:
+        return _replayed(spec, impl, bits)
+    claims = swept.literals[outputs]
+    built = obligations(spec, impl, claims)
+    if built is None:
+        return _try_everything(spec, impl, path, start, queries)
+    larger, pairs = built
+    if larger.nodes > graph.nodes:
+        # Sums that do not cancel bit by bit: sweep again with adders, whose bits must be decided.
+        wanted = np.unique(np.concatenate([outputs, pairs.ravel() >> 1])).astype(np.int32)
+        swept = sweep(larger, wanted, deadline=deadline, known=signatures(larger, patterns, seed), seed=seed)
+        queries += swept.queries
+        bits = try_patterns(spec, impl, swept.patterns)
+        if bits is not None:
+            return _replayed(spec, impl, bits)
+    left, right = (swept.literals[side >> 1] ^ (side & 1) for side in pairs.T)
+    if np.any(left != right):
+        if swept.complete:
+            return _try_everything(spec, impl, path, start, queries)
+        return Undecided(
+            f"{np.count_nonzero(left != right)} of {len(pairs)} equalities were not decided within {timeout:g} s; "
+            f"raise the timeout"
+        )
+    cnf = equalities_cnf(larger, pairs)
+    proof = _refutation(larger, pairs, swept)
+    flaw = find_flaw(cnf, proof)
+    if flaw is not None:
+        return Undecided(f"the proof that was found does not pass its check: {flaw}; this is a defect, report it")
+    if path is not None:
+        write_certificate(path, spec, impl, claims, cnf, proof)
+    return Equivalent("sat", time.monotonic() - start, queries, path)
+
+
+def _check_comparable(spec: object, impl: object, timeout: float, patterns: int) -> None:
+    for name, circuit in (("spec", spec), ("impl", impl)):
+        if not isinstance(circuit, Circuit):
+            raise TypeError(f"prove compares two circuits, got {type(circuit).__name__} for {name}")
+    assert isinstance(spec, Circuit)
+    assert isinstance(impl, Circuit)
+    if spec.inputs != impl.inputs:
+        raise ValueError(
+            f"spec reads {spec.inputs} input bits and impl reads {impl.inputs}; "
+            f"give both the same inputs in the same order, unused ones included"
+        )
+    if type(spec.readout) is not type(impl.readout):
+        raise ValueError(
+            f"spec is read by {type(spec.readout).__name__} and impl by {type(impl.readout).__name__}; "
+            f"give both circuits the same kind of readout"
+        )
+    if spec.readout.classes != impl.readout.classes:
+        raise ValueError(
+            f"spec has {spec.readout.classes} classes and impl has {impl.readout.classes}; "
+            f"give both the same classes in the same order"
+        )
+    if not (math.isfinite(timeout) and timeout > 0 and patterns >= 0):
+        raise ValueError(f"timeout must be a finite number > 0 and patterns >= 0, got {timeout} and {patterns}")
+
+
+def _replayed(spec: Circuit, impl: Circuit, bits: Bool[np.ndarray, "inputs"]) -> Counterexample:
+    """A counterexample, seen by the definition of a circuit's meaning."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        one, two = (simulate.scores(circuit, bits[None])[0] for circuit in (spec, impl))
+    if np.array_equal(one, two, equal_nan=True):
+        raise AssertionError("an input was found by bit-parallel simulation that the reference does not confirm")
+    return Counterexample(bits, one, two)
+
+
+def _try_everything(spec: Circuit, impl: Circuit, path: Path | None, start: float, queries: int) -> Verdict:
+    """For readouts that cannot be settled bit by bit: floating-point sums of different terms, colliding values."""
+    if spec.inputs > EXHAUSTIVE_INPUTS:
+        return Undecided(
+            f"the {type(spec.readout).__name__} readouts do not add the same terms in the same order, no difference "
+            f"was found, and {spec.inputs} inputs are too many to try all patterns (at most {EXHAUSTIVE_INPUTS}); "
+            f"keep the order of outputs and their weights"
+        )
+    bits = try_all_inputs(spec, impl)
+    if bits is not None:
+        return _replayed(spec, impl, bits)
+    if path is not None:
+        write_certificate(path, spec, impl)
+    return Equivalent("exhaustive", time.monotonic() - start, queries, path)
+
+
+def _refutation(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"], swept: Swept) -> Int32[np.ndarray, "steps"]:
+    """The sweep's steps, then for each pair: it does not differ where its first literal is false, hence nowhere."""
+    differ = graph.nodes + 1 + np.arange(len(pairs), dtype=np.int32)
+    zero = np.zeros_like(differ)
+    last = np.stack([-differ, dimacs(pairs[:, 0]), zero, -differ, zero], axis=1).ravel()
+    return np.concatenate([swept.proof, last, zero[:1]]).astype(np.int32)

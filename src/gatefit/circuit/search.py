@@ -1,0 +1,97 @@
+"""Looking for an input on which two circuits have different scores.
+
+    random      bit-parallel, 64 patterns a word; outputs whose signatures cancel are not even added up
+    given       patterns that the solver found to tell some nodes apart
+    exhaustive  all 2^inputs patterns, where they are few
+
+A search that finds nothing proves nothing, except the exhaustive one. What it finds is replayed by ``circuit.simulate``
+before anybody is told.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int32, UInt8, UInt64
+
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.miter import Graph, join, remainders
+from gatefit.circuit.sweep import CHUNK_WORDS, random_chunks, simulate_chunk
+
+EXHAUSTIVE_INPUTS: Final = 16
+"""Circuits with at most this many inputs can be compared by trying them all."""
+
+
+def try_random_inputs(
+    spec: Circuit,
+    impl: Circuit,
+    known: tuple[UInt64[np.ndarray, "nodes"], UInt8[np.ndarray, "nodes"]],
+    patterns: int,
+    seed: int,
+) -> Bool[np.ndarray, "inputs"] | None:
+    """The first random pattern with different scores; ``known`` are the signatures that they give."""
+    graph, outputs = join(spec, impl)
+    hashes, phases = known
+    # Treat outputs with equal signatures as equal: if that makes the scores equal, no random pattern differs.
+    nodes = np.concatenate([[0], outputs])
+    _, first, inverse = np.unique(hashes[nodes], return_index=True, return_inverse=True)
+    leader = nodes[first[inverse]][1:]
+    claims = (2 * leader + (phases[leader] ^ phases[outputs])).astype(np.int32)
+    if remainders(spec.readout, impl.readout, claims) == []:
+        return None
+    return _first_difference(spec, impl, graph, outputs, random_chunks(graph.inputs, patterns, seed))
+
+
+def try_patterns(
+    spec: Circuit, impl: Circuit, patterns: Bool[np.ndarray, "patterns inputs"]
+) -> Bool[np.ndarray, "inputs"] | None:
+    """The first of the given patterns with different scores."""
+    graph, outputs = join(spec, impl)
+    size = 64 * CHUNK_WORDS
+    chunks = (_packed(patterns[i : i + size]) for i in range(0, len(patterns), size))
+    return _first_difference(spec, impl, graph, outputs, chunks)
+
+
+def try_all_inputs(spec: Circuit, impl: Circuit) -> Bool[np.ndarray, "inputs"] | None:
+    """The first of all patterns with different scores; None proves that there is none."""
+    graph, outputs = join(spec, impl)
+    size = min(64 * CHUNK_WORDS, 2**spec.inputs)
+
+    def chunk(start: int) -> UInt64[np.ndarray, "inputs words"]:
+        return _packed((np.arange(start, start + size)[:, None] >> np.arange(spec.inputs) & 1).astype(bool))
+
+    return _first_difference(spec, impl, graph, outputs, map(chunk, range(0, 2**spec.inputs, size)))
+
+
+def _packed(patterns: Bool[np.ndarray, "patterns inputs"]) -> UInt64[np.ndarray, "inputs words"]:
+    """64 patterns a word; the last ones are repeated to fill it."""
+    missing = -len(patterns) % 64
+    full = np.concatenate([patterns, np.repeat(patterns[-1:], missing, axis=0)])
+    packed = np.ascontiguousarray(np.packbits(full, axis=0, bitorder="little").T)
+    return packed.view("<u8").astype(np.uint64)
+
+
+def _unpacked(words: UInt64[np.ndarray, "rows words"]) -> Bool[np.ndarray, "patterns rows"]:
+    packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
+    return np.unpackbits(packed, axis=1, bitorder="little").T.astype(bool)
+
+
+def _first_difference(
+    spec: Circuit,
+    impl: Circuit,
+    graph: Graph,
+    outputs: Int32[np.ndarray, "outputs"],
+    chunks: Iterable[UInt64[np.ndarray, "inputs words"]],
+) -> Bool[np.ndarray, "inputs"] | None:
+    for words in chunks:
+        bits = _unpacked(simulate_chunk(graph, words)[outputs]).reshape(64 * words.shape[1], outputs.size)
+        with np.errstate(over="ignore", invalid="ignore"):  # huge linear weights: NaN on both sides is the same score
+            scores = tuple(
+                circuit.readout.scores(part)
+                for circuit, part in zip((spec, impl), np.split(bits, [spec.outputs.size], axis=1), strict=True)
+            )
+        differs = (scores[0] != scores[1]) & ~(np.isnan(scores[0]) & np.isnan(scores[1]))
+        rows = np.flatnonzero(differs.any(axis=1))
+        if rows.size:
+            return np.asarray(_unpacked(words)[rows[0]])
+    return None

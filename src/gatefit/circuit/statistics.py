@@ -1,0 +1,155 @@
+"""Honest counts: what a circuit costs, with gates, inverters, wires, encoder and readout apart.
+
+    logic gates    gates that read both operands; inverters, wires and constants are counted by themselves
+    level          logic gates on the longest path from an input; depth is the largest level of an output
+    AIG nodes      and-gates if only ANDs and inverters were allowed: XOR and XNOR count 3, other logic gates 1
+    adders         a column of n bits takes (n - 1) / 2 full adders, or (n - 2) / 2 and a half adder; n // 2 carry on
+
+Only live gates count, except in ``gates`` and ``dead``.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.passes.structural import live_gates as live_mask
+from gatefit.circuit.readout import Affine, GroupSum, Linear
+from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate, GateKind
+
+_KINDS = [gate.kind for gate in Gate]
+_STRONG = np.array([kind is GateKind.STRONG_INTERACTION for kind in _KINDS])
+_LOGIC = DEPENDS_ON_A & DEPENDS_ON_B
+_INVERTS = np.isin(np.arange(16), (Gate.NOT_A, Gate.NOT_B))
+_CONSTANT = ~(DEPENDS_ON_A | DEPENDS_ON_B)
+
+
+@dataclass(frozen=True)
+class ReadoutCost:
+    """An estimate of what the readout costs in logic beside the gates."""
+
+    score_bits: int
+    full_adders: int
+    half_adders: int
+    comparators: int
+    multiplications: int
+
+    @property
+    def gates(self) -> int:
+        """Two-input gates: 5 a full adder, 2 a half adder; a comparator subtracts and selects, 8 a bit."""
+        return 5 * self.full_adders + 2 * self.half_adders + 8 * self.score_bits * self.comparators
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The counts of one circuit."""
+
+    inputs: int
+    used_inputs: int
+    outputs: int
+    classes: int
+    gates: int
+    dead: int
+    logic_gates: int
+    inverters: int
+    wires: int
+    constants: int
+    aig_nodes: int
+    depth: int
+    mean_fan_out: float
+    max_fan_out: int
+    census: dict[str, int]
+    encoder_comparisons: int
+    readout: ReadoutCost
+
+    @property
+    def live_gates(self) -> int:
+        """Gates that some output depends on, of every kind."""
+        return self.gates - self.dead
+
+
+def statistics(circuit: Circuit) -> Statistics:
+    """Count everything."""
+    live = live_mask(circuit)
+    gates = circuit.gates[live]
+    logic = int(_LOGIC[gates].sum())
+    readers = fan_out(circuit)
+    level = levels(circuit)
+    computed = readers[readers > 0]
+    used = int((readers[: circuit.inputs] > 0).sum())
+    counts = np.bincount(gates, minlength=16)
+    return Statistics(
+        inputs=circuit.inputs,
+        used_inputs=used,
+        outputs=int(circuit.outputs.size),
+        classes=circuit.readout.classes,
+        gates=int(circuit.gates.size),
+        dead=int((~live).sum()),
+        logic_gates=logic,
+        inverters=int(_INVERTS[gates].sum()),
+        wires=int(gates.size - logic - _INVERTS[gates].sum() - _CONSTANT[gates].sum()),
+        constants=int(_CONSTANT[gates].sum()),
+        aig_nodes=logic + 2 * int(_STRONG[gates].sum()),
+        depth=int(level[circuit.outputs].max(initial=0)),
+        mean_fan_out=float(computed.mean()) if computed.size else 0.0,
+        max_fan_out=int(readers.max(initial=0)),
+        census={gate.name: int(counts[gate]) for gate in Gate},
+        # Every bit that the circuit reads is one comparison with a threshold or a category.
+        encoder_comparisons=0 if circuit.encoder is None else used,
+        readout=readout_cost(circuit),
+    )
+
+
+def levels(circuit: Circuit) -> Int32[np.ndarray, "nodes"]:
+    """For every node the logic gates on its longest path; wires, inverters and constants add nothing."""
+    level = np.zeros(circuit.nodes, np.int32)
+    _levels(circuit.inputs, circuit.gates, circuit.operands, level)
+    return level
+
+
+@numba.njit(cache=True)
+def _levels(inputs, gates, operands, level):  # type: ignore[no-untyped-def]
+    for i in range(len(gates)):
+        reads_a, reads_b = DEPENDS_ON_A[gates[i]], DEPENDS_ON_B[gates[i]]
+        a = level[operands[0, i]] if reads_a else np.int32(0)
+        b = level[operands[1, i]] if reads_b else np.int32(0)
+        level[inputs + i] = max(a, b) + (1 if reads_a and reads_b else 0)
+
+
+def fan_out(circuit: Circuit) -> Int64[np.ndarray, "nodes"]:
+    """For every node how many operands of live gates and how many outputs read it."""
+    live = live_mask(circuit)
+    gates, (a, b) = circuit.gates[live], circuit.operands[:, live]
+    read = np.concatenate([a[DEPENDS_ON_A[gates]], b[DEPENDS_ON_B[gates]], circuit.outputs])
+    return np.bincount(read, minlength=circuit.nodes).astype(np.int64)
+
+
+def depth(circuit: Circuit) -> int:
+    """Logic gates on the longest path from an input to an output."""
+    return int(levels(circuit)[circuit.outputs].max(initial=0))
+
+
+def readout_cost(circuit: Circuit) -> ReadoutCost:
+    """Adders that count ones, comparators for the argmax; a Linear readout multiplies instead."""
+    readout = circuit.readout
+    if isinstance(readout, Linear):
+        return ReadoutCost(32, 0, 0, readout.classes - 1, int(readout.weights.size))
+    if isinstance(readout, Affine):
+        return ReadoutCost(readout.outputs.bit_length(), *adders(readout.outputs), 0, 1)
+    assert isinstance(readout, GroupSum)
+    sizes = np.bincount(readout.groups, minlength=readout.classes)
+    largest = int(max(abs(readout.offsets).max(), (sizes + readout.offsets).max()))
+    full, half = np.array([adders(int(size)) for size in sizes]).sum(axis=0).tolist()
+    return ReadoutCost(largest.bit_length(), full, half, readout.classes - 1, 0)
+
+
+def adders(bits: int) -> tuple[int, int]:
+    """Full and half adders that count the ones among ``bits``."""
+    full = half = 0
+    while bits > 1:
+        full += (bits - 1) // 2
+        half += 1 - bits % 2
+        bits //= 2
+    return full, half

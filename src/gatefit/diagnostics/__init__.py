@@ -1,0 +1,1 @@
+"""Observers of a network in training."""

@@ -1,0 +1,21 @@
+"""Encoders: raw features in, bits out. See ``base`` for what they share and ``registry`` for their kinds."""
+
+from gatefit.encoders.base import Encoder
+from gatefit.encoders.identity import Identity
+from gatefit.encoders.onehot import OneHot
+from gatefit.encoders.registry import ENCODERS, encoder_from_spec
+from gatefit.encoders.rules import Rule
+from gatefit.encoders.table import Table
+from gatefit.encoders.threshold import Thermometer, Threshold
+
+__all__ = [
+    "ENCODERS",
+    "Encoder",
+    "Identity",
+    "OneHot",
+    "Rule",
+    "Table",
+    "Thermometer",
+    "Threshold",
+    "encoder_from_spec",
+]

@@ -1,0 +1,196 @@
+"""Encoders turn raw features into the bits that a logic network reads.
+
+    fit        samples × features  ->  one rule per bit           (sklearn's convention: returns itself)
+    transform  samples × features  ->  bool, samples × bits       bit j = rule_j(x[rule_j.feature])
+
+A fitted encoder is plain data: ``to_spec`` gives it as a dictionary fit for JSON, ``encoder_from_spec`` reads it back
+with every field checked, and two encoders are equal when their specifications are.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from gatefit.encoders import specs
+from gatefit.encoders.frames import Frame
+from gatefit.encoders.rules import Rule, rule_names
+
+Self = TypeVar("Self", bound="Encoder")
+
+
+class Encoder(ABC):
+    """Maps arrays or data frames to bits; every bit has a rule and a readable name."""
+
+    kind: ClassVar[str]
+    """The name of this encoder in specifications and in ``ENCODERS``."""
+
+    features: int
+    """How many features the fitted encoder reads."""
+
+    _columns: tuple[str, ...] | None = None
+    _fitted: bool = False
+
+    def fit(self: Self, x: Any, feature_names: Sequence[str] | None = None) -> Self:
+        """Learn the rules from ``x``: an array, a pandas or polars data frame, or a mapping of names to columns.
+
+        ``feature_names`` names the columns of an array; a data frame brings its own.
+        """
+        frame = self._read(x)
+        names = frame.names if feature_names is None else feature_names
+        features = len(frame)
+        if not 1 <= features <= specs.MAX_FEATURES:
+            raise ValueError(f"{self!r} needs 1 to {specs.MAX_FEATURES} features, got {features}")
+        columns = specs.feature_names(None if names is None else tuple(names), features, "feature names")
+        state = self._learn(frame, columns or default_names(features))
+        self._set(features, columns, state)
+        return self
+
+    def transform(
+        self, x: Any, *, out: Bool[np.ndarray, "samples bits"] | None = None
+    ) -> Bool[np.ndarray, "samples bits"]:
+        """The bits of ``x``; ``out``, a C-contiguous bool array of the right shape, is filled and returned if given.
+
+        The columns of a data frame are found by name, in any order; those of an array by position.
+        """
+        self._require_fit()
+        frame = self._read(x).aligned(self.features, self._columns, repr(self))
+        shape = (frame.samples, self.bits)
+        if out is None:
+            out = np.empty(shape, dtype=np.bool_)
+        elif out.shape != shape or out.dtype != np.bool_ or not out.flags.c_contiguous:
+            raise ValueError(f"out must be a C-contiguous bool array of shape {shape}, got {out.dtype} {out.shape}")
+        self._encode(frame, out)
+        return out
+
+    def fit_transform(self, x: Any) -> Bool[np.ndarray, "samples bits"]:
+        """``fit(x).transform(x)``."""
+        return self.fit(x).transform(x)
+
+    @property
+    def bits(self) -> int:
+        """How many bits the fitted encoder makes of one sample."""
+        self._require_fit()
+        return self._bits()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The columns' names; x0, x1, … when it was fitted on an array without names."""
+        self._require_fit()
+        return self._columns or default_names(self.features)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """For each bit, the test that makes it true: what a circuit's surroundings must compute."""
+        self._require_fit()
+        return tuple(self._rules())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """For each bit, its rule in words: ``"age > 37.5"``."""
+        return rule_names(self.rules, self.feature_names)
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, by name."""
+        return {name: getattr(self, name) for name in parameter_names(type(self))}
+
+    def to_spec(self) -> dict[str, Any]:
+        """The fitted encoder as a dictionary of numbers, strings, lists and None: exact in JSON."""
+        self._require_fit()
+        return {
+            "kind": self.kind,
+            "parameters": {
+                name: list(value) if isinstance(value, tuple) else value for name, value in self.parameters().items()
+            },
+            "state": {
+                "features": self.features,
+                "feature_names": None if self._columns is None else list(self._columns),
+                **self._state(),
+            },
+        }
+
+    def load_state(self, state: object) -> None:
+        """Become fitted by the ``state`` of a specification, which is checked first."""
+        state = specs.fields(state, ("features", "feature_names", *self._state_fields), f"the state of {self!r}")
+        features = specs.integer(state["features"], 1, specs.MAX_FEATURES, "features")
+        columns = specs.feature_names(state["feature_names"], features, "feature_names")
+        self._set(features, columns, self._checked_state(state, features))
+        if self.bits > specs.MAX_BITS:
+            raise ValueError(f"{self!r} would make {self.bits} bits; at most {specs.MAX_BITS} can be read")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or not isinstance(other, Encoder):
+            return NotImplemented
+        if self._fitted and other._fitted:
+            return self.to_spec() == other.to_spec()
+        return self._fitted == other._fitted and self.parameters() == other.parameters()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable: fit changes what it equals
+
+    def __repr__(self) -> str:
+        arguments = (f"{name}={_brief(value)}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+    def _set(self, features: int, columns: tuple[str, ...] | None, state: Any) -> None:
+        for cached in ("rules", "names"):
+            self.__dict__.pop(cached, None)
+        self.features, self._columns = features, columns
+        self._become(state)
+        self._fitted = True
+
+    def _require_fit(self) -> None:
+        if not self._fitted:
+            raise ValueError(f"{self!r} is not fitted yet; call fit(x) first")
+
+    # What a kind of encoder adds: how it reads x, learns a state from it, and applies that state.
+
+    _state_fields: ClassVar[tuple[str, ...]] = ()
+    """The names of the state's own fields in a specification."""
+
+    @abstractmethod
+    def _read(self, x: Any) -> Frame:
+        """``x`` in the form that ``_learn`` and ``_encode`` take."""
+
+    @abstractmethod
+    def _learn(self, frame: Any, names: tuple[str, ...]) -> Any:
+        """The state to fit to ``frame``; changes nothing, so that a failed fit leaves the encoder as it was."""
+
+    @abstractmethod
+    def _become(self, state: Any) -> None:
+        """Keep a state that was learned or read."""
+
+    @abstractmethod
+    def _encode(self, frame: Any, out: Bool[np.ndarray, "samples bits"]) -> None:
+        """Write the bits of an aligned frame."""
+
+    @abstractmethod
+    def _bits(self) -> int: ...
+
+    @abstractmethod
+    def _rules(self) -> list[Rule]: ...
+
+    def _state(self) -> dict[str, Any]:
+        """The state's own fields in the specification."""
+        return {}
+
+    def _checked_state(self, state: Mapping[str, Any], features: int) -> Any:
+        """The state that ``_state`` wrote, checked."""
+        return None
+
+
+def default_names(features: int) -> tuple[str, ...]:
+    """x0, x1, …"""
+    return tuple(f"x{i}" for i in range(features))
+
+
+def parameter_names(encoder: type[Encoder]) -> tuple[str, ...]:
+    """The names of the constructor's arguments."""
+    return tuple(inspect.signature(encoder).parameters)
+
+
+def _brief(value: object) -> str:
+    return f"[{len(value)} values]" if isinstance(value, tuple) and len(value) > 8 else repr(value)

@@ -1,0 +1,233 @@
+"""How one column of a table becomes bits.
+
+    number     x > t_1, x > t_2, …       [, missing]
+    category   x = c_1, x = c_2, …       [, missing]
+    boolean    x                         [, missing]
+    constant   no bits: the column never varied when the encoder was fitted
+
+The missing bit is there only if values were missing at fit. Otherwise a value missing later makes every bit of its
+column false: no category, below the lowest threshold. So does a category that was never seen.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from jaxtyping import Bool
+
+from gatefit.encoders import specs
+from gatefit.encoders.columns import HOLDS, Column, canonical, is_missing
+from gatefit.encoders.quantiles import quantile_thresholds
+from gatefit.encoders.rules import Category, Rule
+from gatefit.encoders.threshold import round_down
+
+
+@dataclass(frozen=True)
+class ColumnCode(ABC):
+    """The fitted encoding of one column."""
+
+    kind: ClassVar[str]
+    missing: bool = False
+
+    @property
+    def bits(self) -> int:
+        """How many bits, the missing bit included."""
+        return len(self._tests()) + self.missing
+
+    def rules(self, feature: int) -> list[Rule]:
+        """The rule of each bit of the column numbered ``feature``."""
+        return [test._replace(feature=feature) for test in (*self._tests(), *[Rule(0, "missing")] * self.missing)]
+
+    def encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
+        """Write the column's bits."""
+        self._encode(column, out[:, : out.shape[1] - self.missing])
+        if self.missing:
+            out[:, -1] = column.mask()
+
+    @abstractmethod
+    def _tests(self) -> list[Rule]: ...
+
+    @abstractmethod
+    def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None: ...
+
+    def to_spec(self) -> dict[str, Any]:
+        """The code as a dictionary fit for JSON."""
+        return {"type": self.kind, "missing": self.missing}
+
+
+@dataclass(frozen=True)
+class ConstantCode(ColumnCode):
+    """No bits, whatever the column holds."""
+
+    kind = "constant"
+
+    def _tests(self) -> list[Rule]:
+        return []
+
+    def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class BooleanCode(ColumnCode):
+    """The column itself; numbers are accepted if they are 0 or 1."""
+
+    kind = "boolean"
+
+    def _tests(self) -> list[Rule]:
+        return [Rule(0, "bit")]
+
+    def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
+        values = _numbers(column, "boolean")
+        wrong = (values != 0) & (values != 1) & ~column.mask()
+        if wrong.any():
+            raise TypeError(
+                f"column {column.name!r} held Booleans when the encoder was fitted, now {values[wrong][0]}; "
+                f"give it as Booleans or as 0 and 1"
+            )
+        out[:, 0] = values == 1
+
+
+@dataclass(frozen=True)
+class NumberCode(ColumnCode):
+    """A thermometer over increasing thresholds."""
+
+    kind = "number"
+    thresholds: tuple[float, ...] = ()
+
+    def _tests(self) -> list[Rule]:
+        return [Rule(0, ">", threshold) for threshold in self.thresholds]
+
+    def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
+        values = _numbers(column, "number")
+        values = values.view(np.uint8) if values.dtype == np.bool_ else values
+        bounds, always = round_down(np.array(self.thresholds, dtype=np.float64), values.dtype)
+        np.greater(values[:, None], bounds, out=out)  # NaN exceeds nothing
+        if always is not None:
+            np.logical_or(out, always, out=out)
+
+    def to_spec(self) -> dict[str, Any]:
+        """The code as a dictionary fit for JSON."""
+        return {**super().to_spec(), "thresholds": list(self.thresholds)}
+
+
+@dataclass(frozen=True)
+class CategoryCode(ColumnCode):
+    """One bit per category, in sorted order; what was never seen has no bit, or is refused."""
+
+    kind = "category"
+    categories: tuple[Category, ...] = ()
+
+    def _tests(self) -> list[Rule]:
+        return [Rule(0, "=", category) for category in self.categories]
+
+    def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
+        out[:] = False
+        values = column.objects()
+        numbers = {category: i for i, category in enumerate(self.categories)}
+        try:
+            codes = np.fromiter((numbers.get(value, -1) for value in values), np.int64, len(values))
+        except TypeError:
+            for value in values:
+                if not is_missing(value):
+                    canonical(value, column.name)
+            raise
+        self._check_types(column.name, (values[i] for i in np.flatnonzero(codes < 0).tolist()))
+        known = np.flatnonzero(codes >= 0)
+        out[known, codes[known]] = True
+
+    def unseen(self, column: Column) -> list[Any]:
+        """The column's values that have no bit."""
+        known = set(self.categories)
+        return [v for v in column.objects() if v not in known and not (self.missing and is_missing(v))]
+
+    def _check_types(self, name: str, unseen: Iterable[Any]) -> None:
+        """An unseen category of a type that the column never had means that the column is not the same any more."""
+        types = {isinstance(category, str) for category in self.categories}
+        for value in unseen:
+            if not is_missing(value) and types and isinstance(value, str) not in types:
+                raise TypeError(
+                    f"column {name!r} held {'strings' if True in types else 'numbers'} such as {self.categories[0]!r} "
+                    f"when the encoder was fitted, now {value!r}; convert it to the same type"
+                )
+
+    def to_spec(self) -> dict[str, Any]:
+        """The code as a dictionary fit for JSON."""
+        return {**super().to_spec(), "categories": list(self.categories)}
+
+
+def fit_numbers(column: Column, count: int) -> ColumnCode:
+    """A code with at most ``count`` thresholds at the quantiles of the column."""
+    values = column.numbers()
+    missing = column.mask()
+    present = values[~missing]
+    if not np.isfinite(present).all():
+        raise ValueError(f"column {column.name!r} holds infinite values; replace them by numbers or by NaN (missing)")
+    thresholds = tuple(quantile_thresholds(present, count).tolist()) if present.size else ()
+    return _unless_constant(NumberCode(bool(missing.any()), thresholds), column)
+
+
+def fit_boolean(column: Column) -> ColumnCode:
+    """A code that copies the column; no bit but the missing one if it never varied."""
+    missing = column.mask()
+    present = np.asarray(column.values)[~missing]
+    if present.size and present.any() and not present.all():
+        return BooleanCode(bool(missing.any()))
+    return _unless_constant(NumberCode(bool(missing.any())), column)
+
+
+def fit_categories(column: Column, most: int | None = None) -> CategoryCode:
+    """A code for the categories that occur, only the ``most`` frequent ones if there are more."""
+    values = column.objects()
+    counts = Counter(canonical(value, column.name) for value in values if not is_missing(value))
+    ordered = sorted(counts, key=_order)
+    kept = sorted(ordered, key=lambda category: -counts[category])[:most]  # stable: ties in sorted order
+    return CategoryCode(bool(column.mask().any()), tuple(sorted(kept, key=_order)))
+
+
+def drop_constant(code: CategoryCode, column: Column) -> ColumnCode:
+    """The code, or none at all for a column with a single category and nothing missing."""
+    return ConstantCode() if len(code.categories) <= 1 and not code.missing else _unless_constant(code, column)
+
+
+def _unless_constant(code: ColumnCode, column: Column) -> ColumnCode:
+    return ConstantCode() if code.bits == 0 or column.kind == "empty" else code
+
+
+def _order(category: Category) -> tuple[bool, Category]:
+    return (isinstance(category, str), category)
+
+
+def _numbers(column: Column, kind: str) -> np.ndarray:
+    try:
+        return column.numbers()
+    except TypeError as error:
+        raise TypeError(f"a column that held {HOLDS[kind]} when the encoder was fitted has changed: {error}") from None
+
+
+CODES: Final[dict[str, type[ColumnCode]]] = {
+    "constant": ConstantCode,
+    "boolean": BooleanCode,
+    "number": NumberCode,
+    "category": CategoryCode,
+}
+
+
+def code_from_spec(spec: object) -> ColumnCode:
+    """The code that ``to_spec`` wrote, checked."""
+    kind = spec.get("type") if isinstance(spec, Mapping) else None
+    if not isinstance(kind, str) or kind not in CODES:
+        raise ValueError(f"a column must have a type, one of {', '.join(CODES)}, got {kind!r}")
+    extra = {"number": ("thresholds",), "category": ("categories",)}.get(kind, ())
+    checked = specs.fields(spec, ("type", "missing", *extra), f"a {kind} column")
+    missing = specs.boolean(checked["missing"], "missing")
+    if kind == "number":
+        return NumberCode(missing, tuple(specs.thresholds(checked["thresholds"], "thresholds")))
+    if kind == "category":
+        return CategoryCode(missing, tuple(specs.categories(checked["categories"], "categories")))
+    if kind == "constant" and missing:
+        raise ValueError("a constant column has no missing bit")
+    return CODES[kind](missing)

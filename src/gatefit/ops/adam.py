@@ -1,0 +1,5 @@
+"""provisional"""
+
+import torch
+
+Adam = torch.optim.AdamW

@@ -1,0 +1,158 @@
+"""Readouts: from the last layer's gates to class scores or a value (paper §2.1, app. binarization).
+
+    GroupSum    score_k = (1/τ) Σ_{i in group k} y_i                  groups of consecutive gates, equal in size
+    Linear      score_k = b_k + Σ_i w_ki y_i                          starts as GroupSum, then learns
+    Regression  value   = low + (high - low) · (1/n) Σ_i y_i          one group scaled to the target's range
+
+``deployed(y)`` is what the circuit computes, to the bit; ``forward`` is what is trained.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Final
+
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
+import torch  # noqa: E402
+from jaxtyping import Float  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+
+from gatefit.circuit import readout as deployed_readouts  # noqa: E402
+
+
+def automatic_temperature(gates_per_class: int) -> float:
+    """τ = 0.36 √(gates per class): 10 at 8,000 gates and 10 classes, 29 at 64,000, as the field uses."""
+    return 0.36 * math.sqrt(gates_per_class)
+
+
+def group_sums(y: Float[Tensor, "batch gates"], classes: int) -> Float[Tensor, "batch classes"]:
+    """Sums over consecutive groups, read along the batch: activations are stored feature-major."""
+    return y.T.reshape(classes, -1, y.shape[0]).sum(1).T
+
+
+class Readout(nn.Module, ABC):
+    """From (batch, gates) to (batch, classes)."""
+
+    classes: int
+
+    @abstractmethod
+    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+        """Scores that are trained."""
+
+    @abstractmethod
+    def harden(self) -> deployed_readouts.Readout:
+        """What the circuit computes."""
+
+    def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+        """The circuit's scores of Boolean ``y``; sums of ones are exact, so GroupSum is what it is in training."""
+        return self(y)  # type: ignore[no-any-return]
+
+
+class GroupSum(Readout):
+    """Class scores by counting; nothing is learned."""
+
+    def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
+        super().__init__()
+        check_groups(gates, classes)
+        self.gates, self.classes = gates, classes
+        self.temperature = readout_temperature(temperature, gates // classes)
+
+    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+        """Group sums over the temperature."""
+        return group_sums(y, self.classes) / self.temperature
+
+    def harden(self) -> deployed_readouts.GroupSum:
+        """Integer group sums."""
+        groups = torch.arange(self.classes).repeat_interleave(self.gates // self.classes)
+        return deployed_readouts.GroupSum(
+            groups.numpy(), torch.zeros(self.classes, dtype=torch.int64).numpy(), self.temperature
+        )
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(network)``."""
+        return f"gates={self.gates}, classes={self.classes}, temperature={self.temperature:.4g}"
+
+
+class LinearReadout(Readout):
+    """A learned linear layer on the gates: the cheapest arithmetic a network can keep."""
+
+    def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
+        super().__init__()
+        check_groups(gates, classes)
+        self.gates, self.classes = gates, classes
+        self.temperature = readout_temperature(temperature, gates // classes)
+        groups = torch.arange(classes).repeat_interleave(gates // classes)
+        self.weight = nn.Parameter((groups == torch.arange(classes)[:, None]).float() / self.temperature)
+        self.bias = nn.Parameter(torch.zeros(classes))
+
+    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+        """b + W y."""
+        return y @ self.weight.T + self.bias
+
+    def harden(self) -> deployed_readouts.Linear:
+        """Weights on a grid of powers of two, so coarse that float32 sums are exact in any order."""
+        weight, bias = self.weight.detach().double(), self.bias.detach().double()
+        largest = float((weight.abs().sum(1) + bias.abs()).max())
+        if not math.isfinite(largest):
+            raise ValueError("the linear readout holds non-finite weights; lower the learning rate")
+        # Every partial sum is a multiple of 1/scale below 2^23/scale: 24 bits of mantissa hold it exactly.
+        scale = 2.0 ** (22 - math.ceil(math.log2(max(largest, 2.0**-60))))
+        return deployed_readouts.Linear(
+            ((weight * scale).round() / scale).float().numpy(), ((bias * scale).round() / scale).float().numpy()
+        )
+
+    def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+        """b + W y with the deployed weights: exact, so the order of summation does not matter."""
+        hardened = self.harden()
+        return y.float() @ torch.tensor(hardened.weights).T + torch.tensor(hardened.bias)
+
+
+class RegressionReadout(Readout):
+    """One group, scaled to the range of the target."""
+
+    def __init__(self, gates: int, *, low: float = 0.0, high: float = 1.0) -> None:
+        super().__init__()
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"the regression range needs finite low < high, got {low} and {high}")
+        self.gates, self.classes = gates, 1
+        self.register_buffer("range", torch.tensor([low, high], dtype=torch.float64))
+        self.range: Tensor
+
+    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch 1"]:
+        """low + (high - low) · mean."""
+        low, high = float(self.range[0]), float(self.range[1])
+        return low + (high - low) * (group_sums(y, 1) / self.gates)
+
+    def harden(self) -> deployed_readouts.Affine:
+        """The same line over the number of ones."""
+        low, high = self.range.tolist()
+        return deployed_readouts.Affine(self.gates, 0, (high - low) / self.gates, low)
+
+    def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch 1"]:
+        """The circuit's value, in float64."""
+        hardened = self.harden()
+        return hardened.intercept + hardened.scale * group_sums(y, 1).double()
+
+
+READOUTS: Final = ("group-sum", "linear", "regression")
+
+
+def readout_temperature(temperature: float | str, gates_per_class: int) -> float:
+    """The number given, or the automatic one."""
+    if temperature == "auto":
+        return automatic_temperature(gates_per_class)
+    if isinstance(temperature, str) or not 0 < float(temperature) < math.inf:
+        raise ValueError(f"readout_temperature must be 'auto' or a finite number > 0, got {temperature!r}")
+    return float(temperature)
+
+
+def check_groups(gates: int, classes: int) -> None:
+    """Refuse a last layer that does not divide into equal groups."""
+    if classes < 2:
+        raise ValueError(f"a classifier needs at least two classes, got {classes}; for one value use regression")
+    if gates % classes or gates < classes:
+        below, above = gates - gates % classes, gates + classes - gates % classes
+        choices = f"{below} or {above}" if below else f"{above}"
+        raise ValueError(f"the last width must be a multiple of {classes} classes, got {gates}; use width={choices}")

@@ -1,0 +1,1 @@
+"""Training: configuration, loop, checkpoints, metrics."""

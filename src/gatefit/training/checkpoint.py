@@ -1,0 +1,159 @@
+"""Checkpoints: one safetensors file that holds all a run needs to go on as if it had never stopped.
+
+    write    temporary file in the same folder -> fsync -> rename -> fsync of the folder
+    content  parameters, wiring, optimiser state, generators (in the state_dict); step, metrics, configuration (JSON)
+
+A reader sees the old file or the new one, never a part. The last two are kept. No pickle.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from gatefit.training.config import RunConfig
+
+FORMAT = "gatefit-checkpoint-1"
+KEPT = 2
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used: damaged, foreign, or of another configuration."""
+
+
+@dataclass
+class TrainingState:
+    """Where a run stands."""
+
+    step: int = 0
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    loss_sum: float = 0.0
+    loss_count: int = 0
+    best_score: float = float("-inf")
+    best: dict[str, Tensor] | None = None
+    """The network at its best evaluation, where that is what will be kept."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content``, or leave it as it was."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def save_checkpoint(
+    folder: Path, config: RunConfig, network: torch.nn.Module, optimiser: torch.optim.Optimizer, state: TrainingState
+) -> Path:
+    """Write the run's state after ``state.step`` steps, then forget all but the last two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, Tensor] = {f"network/{name}": value for name, value in network.state_dict().items()}
+    for index, moments in optimiser.state_dict()["state"].items():
+        for name, value in moments.items():
+            tensors[f"optimiser/{index}/{name}"] = torch.as_tensor(value)
+    tensors |= {f"best/{name}": value for name, value in (state.best or {}).items()}
+    numbers = {name: getattr(state, name) for name in ("step", "metrics", "loss_sum", "loss_count")}
+    if state.best is not None:
+        numbers["best_score"] = state.best_score
+    metadata = {"format": FORMAT, "config": config.to_json(), "state": json.dumps(numbers)}
+    path = folder / f"checkpoint-{state.step:09d}.safetensors"
+    write_atomically(path, serialise(tensors, metadata))
+    for old in checkpoints(folder)[:-KEPT]:
+        old.unlink()
+    return path
+
+
+def serialise(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """Safetensors bytes; tensors may share storage or be views."""
+    contiguous = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    return safetensors.torch.save(contiguous, dict(metadata))
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(folder.glob("checkpoint-*.safetensors"))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file, with one clear error."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged or not a safetensors file ({error}); delete it") from error
+
+
+def load_checkpoint(
+    folder: Path, config: RunConfig, network: torch.nn.Module, optimiser: torch.optim.Optimizer
+) -> TrainingState | None:
+    """Restore the newest readable checkpoint into ``network`` and ``optimiser``; None if there is none.
+
+    A checkpoint of another configuration is refused, with the differing fields named. A damaged newest file (a disk
+    that lost power) falls back to the one before it.
+    """
+    found = checkpoints(folder)
+    error: CheckpointError | None = None
+    for path in reversed(found):
+        try:
+            tensors, metadata = read_tensors(path)
+            return _restore(path, tensors, metadata, config, network, optimiser)
+        except CheckpointError as damaged:
+            if "another configuration" in str(damaged):
+                raise
+            error = error or damaged
+    if error is not None:
+        raise error
+    return None
+
+
+def _restore(
+    path: Path,
+    tensors: dict[str, Tensor],
+    metadata: dict[str, str],
+    config: RunConfig,
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+) -> TrainingState:
+    if metadata.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not a checkpoint of this version: format {metadata.get('format')!r}")
+    saved = RunConfig.from_dict(json.loads(metadata["config"]))
+    if saved != config:
+        differences = "; ".join(config.differences(saved))
+        raise CheckpointError(f"{path} belongs to another configuration ({differences}); use another --out folder")
+    network.load_state_dict(_part(tensors, "network/"))
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimiser/"):
+            _, index, key = name.split("/")
+            moments.setdefault(int(index), {})[key] = value
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": moments, "param_groups": groups})
+    return TrainingState(**json.loads(metadata["state"]), best=_part(tensors, "best/") or None)
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,210 @@
+"""A run's folder: configuration, log, checkpoints and the trained network, in files that a reader can open.
+
+config.json        the resolved configuration
+metrics.jsonl      one row an evaluation; no times, so that a resumed run writes the same bytes
+checkpoints/       the last two states (``checkpoint``)
+model.safetensors  the trained network's state_dict, written when the run is finished
+result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
+lock               held while a process works in the folder
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gatefit.datasets import Dataset, load_dataset
+from gatefit.datasets.splits import stratified_split
+from gatefit.network import LogicNetwork
+from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
+from gatefit.training.config import RunConfig
+from gatefit.training.data import TrainingData, bit_source
+from gatefit.training.loop import Observer, TrainingResult, train
+
+MODEL_FORMAT = "gatefit-network-1"
+
+
+class RunFolderError(ValueError):
+    """A run folder that cannot be used: in use, or of another configuration."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished or interrupted run."""
+
+    folder: Path
+    config: RunConfig
+    network: LogicNetwork
+    result: TrainingResult
+
+
+def default_folder(config: RunConfig) -> Path:
+    """runs/DATASET-METHOD-IDENTITY."""
+    return Path("runs") / f"{config.dataset}-{config.method}-{config.identity}"
+
+
+def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
+    """The untrained network of a run."""
+    assert config.width is not None, "resolve the configuration first"
+    return LogicNetwork(
+        dataset.encoder.bits,
+        len(dataset.class_names),
+        config.width,
+        config.depth,
+        method=config.method,
+        wiring=config.wiring,
+        readout=config.readout,
+        readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
+        seed=config.seed,
+        wiring_seed=config.wiring_seed,
+        encoder=dataset.encoder,
+        class_names=dataset.class_names,
+        **config.method_options(),
+    )
+
+
+def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
+    """The sets a run reads: train and test, or train and validation where a part is kept apart."""
+    y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
+    if not config.validation_fraction:
+        return TrainingData(
+            bit_source(dataset.x_train, dataset.encoder), y_train, bit_source(dataset.x_test, dataset.encoder), y_test
+        )
+    kept, apart = stratified_split(y_train.numpy(), test_fraction=config.validation_fraction, seed=config.seed)
+    if not len(apart):
+        raise ValueError(
+            f"validation_fraction={config.validation_fraction} of {len(y_train)} samples is none; use a larger one"
+        )
+    return TrainingData(
+        bit_source(dataset.x_train[kept], dataset.encoder),
+        y_train[kept],
+        bit_source(dataset.x_train[apart], dataset.encoder),
+        y_train[apart],
+        keep_best=True,
+    )
+
+
+def execute(
+    config: RunConfig,
+    *,
+    folder: Path | None = None,
+    data_dir: Path | None = None,
+    observers: Sequence[Observer] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+    dataset: Dataset | None = None,
+) -> Run:
+    """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back."""
+    config = config.resolved()
+    folder = folder or default_folder(config)
+    if dataset is None:
+        dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
+    with locked(folder):
+        _check_config(folder, config)
+        network = build_network(config, dataset)
+        if (folder / "result.json").exists():
+            network = load_network(folder / "model.safetensors")
+            state = TrainingState(step=config.steps, metrics=read_metrics(folder))
+            return Run(folder, config, network, TrainingResult(state, finished=True))
+        write_atomically(folder / "config.json", config.to_json().encode())
+        result = train(
+            config,
+            network,
+            training_data(config, dataset),
+            folder=folder / "checkpoints",
+            observers=[*observers, _MetricsFile(folder)],
+            should_stop=should_stop,
+            threads=threads,
+        )
+        if result.finished:
+            save_network(network, folder / "model.safetensors")
+            content = {"config": config.identity, "data": dataset.digest, **result.summary}
+            write_atomically(folder / "result.json", json.dumps(content, indent=2).encode())
+    return Run(folder, config, network, result)
+
+
+class _MetricsFile(Observer):
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _write(self, state: TrainingState) -> None:
+        lines = "".join(json.dumps(row) + "\n" for row in state.metrics)
+        write_atomically(self.folder / "metrics.jsonl", lines.encode())
+
+    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+        """Rows written after the checkpoint that the run resumes from will be computed again."""
+        self._write(state)
+
+    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+        """One more row."""
+        self._write(state)
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run's log."""
+    path = folder / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of the run in ``folder``."""
+    path = folder / "config.json"
+    if not path.exists():
+        raise RunFolderError(f"{folder} holds no run: there is no config.json; name a folder made by `gatefit train`")
+    try:
+        return RunConfig.from_dict(json.loads(path.read_text()))
+    except ValueError as error:
+        raise RunFolderError(f"{path} is damaged: {error}") from error
+
+
+def _check_config(folder: Path, config: RunConfig) -> None:
+    if (folder / "config.json").exists():
+        differences = config.differences(read_config(folder))
+        if differences:
+            raise RunFolderError(
+                f"{folder} belongs to another configuration ({'; '.join(differences)}); use another --out folder"
+            )
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, which the system releases however the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunFolderError(
+                f"{folder} is in use by another process; wait for it, or use another --out folder"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def save_network(network: LogicNetwork, path: Path) -> None:
+    """Write a network's state_dict: parameters, wiring, encoder and configuration in one safetensors file."""
+    tensors: dict[str, Tensor] = dict(network.state_dict())
+    write_atomically(path, serialise(tensors, {"format": MODEL_FORMAT}))
+
+
+def load_network(path: Path) -> LogicNetwork:
+    """Read a network written by ``save_network``; in eval mode."""
+    if not path.exists():
+        raise CheckpointError(f"there is no trained network at {path}; finish the run with `gatefit train`")
+    tensors, metadata = read_tensors(path)
+    if metadata.get("format") != MODEL_FORMAT:
+        raise CheckpointError(f"{path} is not a gatefit network: format {metadata.get('format')!r}")
+    try:
+        network = LogicNetwork.from_state_dict(tensors)
+    except (KeyError, TypeError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error
+    return network.eval()

@@ -1,0 +1,110 @@
+"""Kill training runs with SIGKILL at random moments, resume them, and compare every bit with an undisturbed run.
+
+    python tests/kill_resume.py --runs 50
+
+Prints the number of mismatches: parameters, optimiser state and metric log must be identical in SHA-256.
+"""
+
+import argparse
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from safetensors.numpy import load_file
+
+METHODS = ("multilinear-covjac", "gumbel-st", "multilinear-ste", "soft-mix")
+WORKER = """
+import sys
+from pathlib import Path
+from gatefit.training.config import RunConfig
+from gatefit.training.runs import execute
+config = RunConfig(dataset="monks-1", method=sys.argv[2], width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
+                   evaluate_every=25, seed=3, schedule="cosine", validation_fraction=0.25)
+execute(config, folder=Path(sys.argv[1]), threads=int(sys.argv[4]))
+"""
+
+
+def start(folder: Path, method: str, steps: int, threads: int = 1) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(folder), method, str(steps), str(threads)], start_new_session=True
+    )
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """SHA-256 of the final parameters, the optimiser's state and the metric log."""
+    newest = sorted((folder / "checkpoints").glob("checkpoint-*.safetensors"))[-1]
+    tensors = load_file(newest)
+    digests = {"metrics": hashlib.sha256((folder / "metrics.jsonl").read_bytes()).hexdigest()}
+    for part in ("network", "optimiser", "best"):
+        digest = hashlib.sha256()
+        for name in sorted(tensors):
+            if name.startswith(part + "/"):
+                digest.update(name.encode() + tensors[name].tobytes())
+        digests[part] = digest.hexdigest()
+    digests["model"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    return digests
+
+
+def complete(folder: Path, method: str, steps: int, threads: int = 1) -> None:
+    process = start(folder, method, steps, threads)
+    if process.wait(timeout=300):
+        raise RuntimeError(f"the run in {folder} ended with exit code {process.returncode}")
+
+
+def kill_at_random(folder: Path, method: str, steps: int, seconds: float, rng: random.Random) -> bool:
+    """Start a run, kill it somewhere between its first step and its end; whether it was still running."""
+    process = start(folder, method, steps)
+    while process.poll() is None and not (folder / "metrics.jsonl").exists():
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0, seconds))
+    running = process.poll() is None
+    if running:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return running
+
+
+def trial(workplace: Path, runs: int, seed: int, steps: int) -> tuple[int, int]:
+    """(kills that hit a running process, runs that ended differently)."""
+    rng = random.Random(seed)
+    expected, durations = {}, {}
+    for method in METHODS[: max(1, min(len(METHODS), runs))]:
+        folder = workplace / f"whole-{method}"
+        begun = time.perf_counter()
+        complete(folder, method, steps)
+        # Python, torch and kernels take a while to load; what is left is the training itself.
+        durations[method] = max(0.3, (time.perf_counter() - begun) / 2)
+        expected[method] = fingerprint(folder)
+    kills = mismatches = 0
+    for run in range(runs):
+        method = list(expected)[run % len(expected)]
+        folder = workplace / f"killed-{run}"
+        for _ in range(rng.choice((1, 1, 2))):
+            kills += kill_at_random(folder, method, steps, durations[method], rng)
+        complete(folder, method, steps)
+        if fingerprint(folder) != expected[method]:
+            mismatches += 1
+            print(f"run {run} ({method}) differs", file=sys.stderr)
+    return kills, mismatches
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=400)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as workplace:
+        kills, mismatches = trial(Path(workplace), options.runs, options.seed, options.steps)
+    print(f"{options.runs} runs, {kills} killed while running, {mismatches} mismatches")
+    sys.exit(bool(mismatches))
+
+
+if __name__ == "__main__":
+    main()

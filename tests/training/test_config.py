@@ -1,0 +1,75 @@
+"""A configuration is data: hashed, read strictly, compared field by field."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from gatefit.training.config import RunConfig
+
+
+def test_json_round_trip_and_identity():
+    config = RunConfig(dataset="monks-2", width=136, temperature=0.5)
+    again = RunConfig.from_dict(json.loads(config.to_json()))
+    assert again == config
+    assert again.identity == config.identity
+    assert len(config.identity) == 12
+    assert replace(config, seed=1).identity != config.identity
+
+
+def test_identity_is_stable():
+    # The name of a run folder must not change between versions while the fields do not.
+    digest = RunConfig(dataset="monks-1").resolved().identity
+    assert digest == RunConfig(dataset="monks-1", width=136).identity
+
+
+def test_integers_are_read_as_numbers_where_a_number_is_wanted():
+    assert RunConfig.from_dict({"learning_rate": 1}).learning_rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"widht": 5}, r"unknown configuration field 'widht'; did you mean width\?"),
+        ({"width": "5"}, r"field width must be .*, got '5'"),
+        ({"width": True}, r"field width must be .*, got True"),
+        ({"seed": None}, r"field seed must be .*, got None"),
+        ([], r"a configuration is a JSON object, got list"),
+    ],
+)
+def test_foreign_content_is_refused(content, message):
+    with pytest.raises(ValueError, match=message):
+        RunConfig.from_dict(content)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"depth": 0}, r"depth must be a whole number >= 1, got 0"),
+        ({"steps": 0}, r"steps must be a whole number >= 1, got 0"),
+        ({"learning_rate": 0.0}, r"learning_rate must be a finite number > 0, got 0.0"),
+        ({"beta1": 1.0}, r"beta1 must be in \[0, 1\), got 1.0"),
+        ({"weight_decay": -1.0}, r"weight_decay must be a finite number >= 0, got -1.0"),
+        ({"validation_fraction": 1.0}, r"validation_fraction must be in \[0, 1\), got 1.0"),
+        ({"schedule": "step"}, r"unknown schedule 'step'; choose one of constant, cosine, linear"),
+        ({"patience": 0}, r"patience must be >= 1 evaluations, got 0"),
+    ],
+)
+def test_bad_values_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        RunConfig(**options)
+
+
+def test_method_options_are_those_of_the_method():
+    assert RunConfig(method="multilinear-covjac", temperature=0.3).method_options() == {
+        "initialisation": "normal",
+        "temperature": 0.3,
+    }
+    with pytest.raises(ValueError, match=r"soft-mix has no option temperature; it takes sigma"):
+        RunConfig(method="soft-mix", temperature=0.3).method_options()
+
+
+def test_differences_name_the_fields():
+    one, two = RunConfig(dataset="iris"), RunConfig(dataset="iris", depth=2, seed=4)
+    assert one.differences(two) == ["depth: 2 there, 6 here", "seed: 4 there, 0 here"]
+    assert RunConfig.from_dict(asdict(two)) == two
