@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
-from gatefit.ops.coefficients import soft_coefficients as closed_form
+from gatefit.ops.coefficients import soft_coefficients_torch as closed_form
 from gatefit.quantise import (
     codebook,
     covariance_jacobian,

@@ -12,6 +12,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn

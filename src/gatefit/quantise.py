@@ -13,11 +13,11 @@ from gatefit._requires import require
 
 require("torch", "train", "training")
 
-import torch  # noqa: E402
-from jaxtyping import Float, UInt8  # noqa: E402
-from torch import Tensor  # noqa: E402
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
 
-from gatefit.codebook import CODEBOOK, TIE_ORDER  # noqa: E402
+from gatefit.codebook import CODEBOOK, TIE_ORDER
 
 
 @cache
@@ -69,6 +69,13 @@ def covariance_jacobian(
     return (2 / temperature) * torch.einsum("nj,nji,njk->nik", weights, centred, centred)
 
 
+def rows_times(rows: Float[Tensor, "gates 4"], matrix: Float[Tensor, "4 4"]) -> Float[Tensor, "gates 4"]:
+    """Each row r as A r, term by term: a matrix product may round a row differently beside other rows."""
+    columns = rows.unbind(-1)
+    products = [sum(weight * column for weight, column in zip(row, columns, strict=True)) for row in matrix.tolist()]
+    return torch.stack([torch.as_tensor(product) for product in products], dim=-1)
+
+
 class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, latent: Tensor, value: Tensor, matrix: Tensor | None) -> Tensor:
@@ -78,7 +85,7 @@ class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = gradients
-        return gradient if ctx.matrix is None else gradient @ ctx.matrix.T, None, None
+        return gradient if ctx.matrix is None else rows_times(gradient, ctx.matrix), None, None
 
 
 def straight_through(

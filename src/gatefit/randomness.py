@@ -2,6 +2,10 @@
 
 import hashlib
 
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
 import torch
 
 

@@ -15,11 +15,11 @@ from gatefit._requires import require
 
 require("torch", "train", "training")
 
-import torch  # noqa: E402
-from jaxtyping import Float  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from gatefit.circuit import readout as deployed_readouts  # noqa: E402
+from gatefit.circuit import readout as deployed_readouts
 
 
 def automatic_temperature(gates_per_class: int) -> float:

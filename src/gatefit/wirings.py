@@ -16,10 +16,10 @@ from gatefit._requires import require
 
 require("torch", "train", "training")
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from jaxtyping import Int, Int32  # noqa: E402
-from torch import Tensor  # noqa: E402
+import numpy as np
+import torch
+from jaxtyping import Int, Int32
+from torch import Tensor
 
 
 def stride_wiring(inputs: int, gates: int, *, generator: torch.Generator | None = None) -> Int32[Tensor, "2 gates"]:

@@ -1,6 +1,6 @@
 """The gates of a circuit in C: one statement per gate, or tables and the loop that reads them.
 
-    straight    const uint64_t n7 = (n3 & ~x1);               compilers take more than linear time over it
+    straight    const uint64_t n7 = (n3 & ~x1);
     table       for each run of equal operations:  w[code[0]] = w[code[1]] op w[code[2]]
 
 Both define ``<name>_evaluate(x, stride, y)``: output words y[i] from input words x[i * stride], bit s of a word
@@ -15,6 +15,27 @@ from gatefit.backends.c_text import unsigned_table, unsigned_type
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
 
+PART: Final = 200
+"""Statements in one function: compilers take quadratic time over a function, and so linear time over many."""
+_READS: Final = (DEPENDS_ON_A, DEPENDS_ON_B)
+_PART_HEAD: Final = """
+static void @m_part_@PART(const uint64_t *x, size_t stride, uint64_t *w, uint64_t *y)
+{
+"""
+_PART_TAIL: Final = """
+    (void)x;
+    (void)stride;
+    (void)w;
+    (void)y;
+}
+"""
+_STRAIGHT: Final = """
+static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)
+{
+    @STORAGE uint64_t w[@WORDS];
+
+@CALLS}
+"""
 _TABLE: Final = """
 static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)
 {
@@ -53,11 +74,11 @@ static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)
 """
 
 
-def live_gates(circuit: Circuit) -> np.ndarray:
-    """Whether each gate is read, through gates that use what they read, by an output."""
+def live_nodes(circuit: Circuit) -> np.ndarray:
+    """Whether each node is read, through gates that use what they read, by an output."""
     used = np.zeros(circuit.nodes, dtype=bool)
     used[circuit.outputs] = True
-    reads = np.stack([DEPENDS_ON_A[circuit.gates], DEPENDS_ON_B[circuit.gates]])
+    reads = np.stack([reads[circuit.gates] for reads in _READS])
     for gate in range(circuit.gates.size - 1, -1, -1):
         if used[circuit.inputs + gate]:
             used[circuit.operands[reads[:, gate], gate]] = True
@@ -65,19 +86,55 @@ def live_gates(circuit: Circuit) -> np.ndarray:
 
 
 def straight_evaluate(circuit: Circuit) -> tuple[str, int]:
-    """One statement per gate that matters, and 0: it needs no table of words."""
-    used = live_gates(circuit)
-    names = [f"x{i}" if i < circuit.inputs else f"n{i - circuit.inputs}" for i in range(circuit.nodes)]
-    lines = ["", "static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)", "{"]
-    for i in np.flatnonzero(used[: circuit.inputs]):
-        lines.append(f"    const uint64_t x{i} = x[{i} * stride];")
-    for g in np.flatnonzero(used[circuit.inputs :]):
-        gate, (a, b) = Gate(circuit.gates[g]), circuit.operands[:, g]
-        formula = {Gate.FALSE: "UINT64_C(0)", Gate.TRUE: "~UINT64_C(0)"}.get(gate, gate.formula)
-        lines.append(f"    const uint64_t n{g} = {formula.format(a=names[a], b=names[b])};")
-    lines += ["    (void)x;", "    (void)stride;", "    (void)y;"]
-    lines += [f"    y[{i}] = {names[node]};" for i, node in enumerate(circuit.outputs)]
-    return "\n".join([*lines, "}", ""]), 0
+    """One statement per gate that matters, in parts, and how many words are handed from part to part."""
+    used = live_nodes(circuit)
+    order = np.flatnonzero(used[circuit.inputs :])
+    parts = max(1, -(-order.size // PART))
+    part = np.full(circuit.nodes, -1)
+    part[circuit.inputs + order] = np.arange(order.size) // PART
+    last = _last_reader(circuit, used, part)
+    handed = np.flatnonzero((last > part) & (part >= 0))
+    slot = {int(node): k for k, node in enumerate(handed)}
+    outputs: dict[int, list[int]] = {}
+    for i, node in enumerate(circuit.outputs.tolist()):
+        outputs.setdefault(node, []).append(i)
+    functions = []
+    for k in range(parts):
+        lines: list[str] = []
+        known: dict[int, str] = {}
+
+        def value(node: int, lines: list[str] = lines, known: dict[int, str] = known) -> str:
+            if node not in known:
+                source = f"x[{node} * stride]" if node < circuit.inputs else f"w[{slot[node]}]"
+                known[node] = f"x{node}" if node < circuit.inputs else f"n{node - circuit.inputs}"
+                lines.append(f"    const uint64_t {known[node]} = {source};")
+            return known[node]
+
+        for g in order[k * PART : (k + 1) * PART].tolist():
+            gate, node = Gate(circuit.gates[g]), circuit.inputs + g
+            a, b = (value(n) if reads[gate] else "" for n, reads in zip(circuit.operands[:, g].tolist(), _READS))
+            formula = {Gate.FALSE: "UINT64_C(0)", Gate.TRUE: "~UINT64_C(0)"}.get(gate, gate.formula)
+            known[node] = f"n{g}"
+            lines.append(f"    const uint64_t n{g} = {formula.format(a=a, b=b)};")
+            if node in slot:
+                lines.append(f"    w[{slot[node]}] = n{g};")
+            lines += [f"    y[{i}] = n{g};" for i in outputs.get(node, ())]
+        if k == parts - 1:
+            lines += [f"    y[{i}] = {value(n)};" for n in outputs if n < circuit.inputs for i in outputs[n]]
+        functions.append(_PART_HEAD.replace("@PART", str(k)) + "\n".join(lines) + _PART_TAIL)
+    calls = "".join(f"    @m_part_{k}(x, stride, w, y);\n" for k in range(parts))
+    body = _STRAIGHT.replace("@WORDS", str(max(1, handed.size))).replace("@CALLS", calls)
+    return "".join(functions) + body, handed.size
+
+
+def _last_reader(circuit: Circuit, used: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """The last part that reads each node."""
+    last = np.full(circuit.nodes, -1)
+    gates = np.flatnonzero(used[circuit.inputs :])
+    for operand, reads in zip(circuit.operands, _READS, strict=True):
+        reading = gates[reads[circuit.gates[gates]]]
+        np.maximum.at(last, operand[reading], part[circuit.inputs + reading])
+    return last
 
 
 def table_evaluate(circuit: Circuit) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The pipeline: passes, again and again, until none of them finds anything.
+"""The pipeline: passes, again and again, until they find nothing (or next to nothing, in large circuits).
 
     level 0    nothing
     level 1    structural passes: constants, wires, inverters, duplicates, dead gates
@@ -17,6 +17,8 @@ from gatefit.circuit.passes import STRUCTURAL, Pass, merge_equivalent, rewrite_c
 
 DEFAULT_LEVEL: Final = 3
 MAX_ROUNDS: Final = 20
+WORTH_A_ROUND: Final = 5_000
+"""Another round is worth its time if the last one removed more than one gate in so many."""
 
 _STAGES: Final[tuple[tuple[Pass, ...], ...]] = (
     STRUCTURAL,
@@ -75,7 +77,7 @@ def optimise(circuit: Circuit, level: int = DEFAULT_LEVEL) -> tuple[Circuit, Rep
             gates = circuit.gates.size
             for optimisation in stage:
                 circuit = _timed(optimisation, circuit, steps)
-            if circuit.gates.size == gates:
+            if gates - circuit.gates.size <= gates // WORTH_A_ROUND:
                 break
     return circuit, Report(before, int(circuit.gates.size), tuple(steps))
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int32, Int64
 
-
 MAX_OFFSET: Final = 2**62
 """Offsets stay below, so that no sum of bits can leave int64."""
 

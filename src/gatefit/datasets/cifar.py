@@ -61,7 +61,7 @@ def parse_records(
     return records[:, label_bytes:], records[:, :label_bytes]
 
 
-Parts = tuple[list[UInt8[np.ndarray, "samples pixels"]], UInt8[np.ndarray, "samples labels"]]
+Parts = tuple[list[UInt8[np.ndarray, "_ pixels"]], UInt8[np.ndarray, "samples labels"]]
 
 
 def _read_batches(files: CifarFiles, paths: list[Path], *, archived: bool, label_bytes: int) -> Parts:
@@ -129,7 +129,7 @@ def _load_npy(content: bytes, name: str, shape: tuple[int, ...]) -> UInt8[np.nda
 
 def _dataset(
     name: str,
-    x: list[UInt8[np.ndarray, "samples pixels"]],
+    x: list[UInt8[np.ndarray, "_ pixels"]],
     labels: UInt8[np.ndarray, "samples"],
     thresholds: int,
     class_names: tuple[str, ...],

@@ -43,14 +43,14 @@ def parse_monks(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 17"],
     """Bits and classes of a file with lines ``class a1 a2 a3 a4 a5 a6 id``."""
     rows = [line.split() for line in data.decode("ascii").splitlines() if line.strip()]
     try:
-        numbers = np.array([[int(value) for value in row[:7]] for row in rows], dtype=np.int64)
-        attributes = numbers[:, 1:7] - 1
-    except (ValueError, IndexError) as error:
+        numbers = np.array([[int(value) for value in row[:7]] for row in rows], dtype=np.int64).reshape(-1, 7)
+    except ValueError as error:
         raise DatasetError(
             f"{name} is not a MONK's file (lines of a class, six attributes and a name): {error}"
         ) from None
-    if np.any(attributes < 0) or np.any(attributes >= np.array(VALUES)):
-        raise DatasetError(f"{name} holds attribute values outside 1 to {VALUES}")
+    attributes = numbers[:, 1:] - 1
+    if not rows or np.any(attributes < 0) or np.any(attributes >= np.array(VALUES)):
+        raise DatasetError(f"{name} holds no samples, or attribute values outside 1 to {VALUES}")
     bits = np.zeros((len(rows), sum(VALUES)), dtype=np.bool_)
     offsets = np.cumsum((0, *VALUES[:-1]))
     np.put_along_axis(bits, attributes + offsets, True, axis=1)

@@ -5,6 +5,7 @@ bits         31 planes of (channel, row, column), as for CIFAR-10
 """
 
 import io
+import zlib
 from typing import Final
 
 import numpy as np
@@ -28,11 +29,11 @@ FILES: Final = tuple(
 
 def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixels"], Int64[np.ndarray, "samples"]]:
     """Images and digits of one .mat file."""
-    loadmat = require("scipy.io", "train", "the svhn data set").loadmat
+    matlab = require("scipy.io.matlab", "train", "the svhn data set")
     try:
-        content = loadmat(io.BytesIO(data))
+        content = matlab.loadmat(io.BytesIO(data))
         images, labels = content["X"], content["y"]
-    except (ValueError, KeyError, TypeError, NotImplementedError, OSError) as error:
+    except (matlab.MatReadError, ValueError, KeyError, TypeError, NotImplementedError, OSError, zlib.error) as error:
         raise DatasetError(f"{name} is not a .mat file with arrays X and y: {error}") from None
     if (
         images.dtype != np.uint8

@@ -9,29 +9,14 @@ Both know their column names, if there are any, and can be aligned with what an 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Shaped
 
 from gatefit.encoders.columns import Column, read_column
 
 _FRAMES = ("DataFrame", "LazyFrame")
-
-
-class Frame(Protocol):
-    """Samples by features, with the features' names if they have any."""
-
-    names: tuple[str, ...] | None
-
-    @property
-    def samples(self) -> int:
-        """How many rows."""
-
-    def __len__(self) -> int: ...
-
-    def aligned(self, features: int, names: tuple[str, ...] | None, encoder: str) -> "Frame":
-        """The same rows with exactly the columns that ``encoder`` was fitted on, in its order."""
 
 
 @dataclass
@@ -63,7 +48,7 @@ class Columns:
 class Matrix:
     """Numbers; Booleans are kept as bool."""
 
-    values: Num[np.ndarray, "samples features"]
+    values: Shaped[np.ndarray, "samples features"]
     names: tuple[str, ...] | None
 
     @property
@@ -78,6 +63,10 @@ class Matrix:
         """The columns that ``encoder`` was fitted on, in its order."""
         order = _order(self, features, names, encoder)
         return self if order is None else Matrix(self.values[:, order], names)
+
+
+Frame: TypeAlias = Columns | Matrix
+"""Samples by features, with the features' names if they have any."""
 
 
 def read_columns(x: Any) -> Columns:

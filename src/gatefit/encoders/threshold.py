@@ -19,7 +19,7 @@ from gatefit.encoders.frames import Matrix, read_matrix
 from gatefit.encoders.quantiles import quantile_thresholds
 from gatefit.encoders.rules import Rule
 
-Levels = tuple[Float64[np.ndarray, "thresholds"], ...]
+Levels = tuple[Float64[np.ndarray, "_"], ...]
 """The thresholds of each feature, or of one that stands for all."""
 
 _GATHER_BYTES: Final = 2**22
@@ -57,9 +57,10 @@ class _Comparisons(Encoder):
     def _encode(self, frame: Matrix, out: Bool[np.ndarray, "samples bits"]) -> None:
         x = frame.values.view(np.uint8) if frame.values.dtype == np.bool_ else frame.values
         _check_numbers(x, self, "transform")
-        if self._plan is None or self._plan[0] != x.dtype:
-            self._plan = (x.dtype, _Plan(self, x.dtype))
-        self._plan[1].run(x, out)
+        plan = self._plan
+        if plan is None or plan[0] != x.dtype:
+            self._plan = plan = (x.dtype, _Plan(self, x.dtype))
+        plan[1].run(x, out)  # the local one: another thread may have replaced the kept one
 
     def _state(self) -> dict[str, Any]:
         levels = [level.tolist() for level in self._levels]

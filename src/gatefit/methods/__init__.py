@@ -6,10 +6,10 @@ from gatefit._requires import require
 
 require("torch", "train", "training")
 
-from gatefit.methods.base import Method, NotBooleanError, SingleGateForward  # noqa: E402
-from gatefit.methods.corner import IWP, IWPSTE, IWPFree  # noqa: E402
-from gatefit.methods.gate_logits import GumbelST, HardST, SoftMix  # noqa: E402
-from gatefit.methods.multilinear import MultilinearCovJac, MultilinearFree, MultilinearSTE  # noqa: E402
+from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
+from gatefit.methods.corner import IWP, IWPSTE, IWPFree
+from gatefit.methods.gate_logits import GumbelST, HardST, SoftMix
+from gatefit.methods.multilinear import MultilinearCovJac, MultilinearFree, MultilinearSTE
 
 METHODS: Final[dict[str, type[Method]]] = {
     "soft-mix": SoftMix,

@@ -8,27 +8,22 @@ s is ordered as in the paper: (0,0), (1,0), (0,1), (1,1).
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 import torch
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
-from gatefit.codebook import COEFFICIENTS_FROM_CORNERS, CORNER_VALUES, CORNERS
+from gatefit.codebook import CORNER_VALUES, CORNERS
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
 from gatefit.quantise import check_finite, straight_through
 
 
-@cache
-def _transposed_bijection(dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.tensor(COEFFICIENTS_FROM_CORNERS.T.copy(), dtype=dtype, device=device)
-
-
 def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
-    """c = M s."""
-    return corners @ _transposed_bijection(corners.dtype, corners.device)
+    """c = M s, written out: each gate's coefficients come from its own corners alone, to the bit."""
+    s_00, s_10, s_01, s_11 = corners.unbind(-1)
+    return torch.stack([s_00, s_10 - s_00, s_01 - s_00, s_11 - s_10 - s_01 + s_00], dim=-1)
 
 
 def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, "gates"]:

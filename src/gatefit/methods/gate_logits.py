@@ -16,7 +16,8 @@ from torch import Tensor
 
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, SingleGateForward
-from gatefit.quantise import check_finite, check_temperature, codebook, straight_through
+from gatefit.ops.coefficients import mixture_coefficients, straight_through_mixture
+from gatefit.quantise import check_finite, check_temperature
 
 # Petersen et al. (2024) start every gate with this logit on A and 0 elsewhere: P(A) = 0.91.
 RESIDUAL_LOGIT = 5.0
@@ -49,7 +50,7 @@ class SoftMix(Method):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """c = π G."""
-        return self.gate_probabilities() @ codebook(self.latent.dtype, self.latent.device)
+        return mixture_coefficients(self.latent)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""
@@ -89,11 +90,7 @@ class _LogitStraightThrough(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """argmax of the logits, with the gradient of softmax(logits / T) G."""
-        logits = self.logits()
-        chosen = _argmax_gate(logits, self.name)
-        vectors = codebook(logits.dtype, logits.device)
-        soft = torch.softmax(logits / self.temperature, dim=-1) @ vectors
-        return chosen, straight_through(soft, vectors[chosen.long()])
+        return straight_through_mixture(self.logits(), self.temperature)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
-from gatefit.ops.coefficients import soft_coefficients
-from gatefit.quantise import check_temperature, codebook, nearest_gate, proximity, straight_through
+from gatefit.ops.coefficients import nearest, soft_coefficients
+from gatefit.quantise import check_temperature, nearest_gate, proximity, straight_through
 
 
 def _residual_centre() -> Tensor:
@@ -59,9 +59,8 @@ class MultilinearSTE(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """The nearest gates."""
-        nearest = nearest_gate(self.latent.detach())
-        snapped = codebook(self.latent.dtype, self.latent.device)[nearest.long()]
-        return nearest, straight_through(self.latent, snapped, self.basis)
+        gates, snapped = nearest(self.latent)
+        return gates, straight_through(self.latent, snapped, self.basis)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """The nearest gates."""

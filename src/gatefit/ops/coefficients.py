@@ -1,17 +1,29 @@
-"""CovJac's soft coefficients with the closed-form backward, instead of autograd through the softmax.
+"""From a method's parameters to coefficients, by compiled kernels on the CPU and by torch elsewhere.
 
-forward    c_soft = Σ_j ω_j G_j,   ω = softmax(-‖c - G_j‖² / τ)
-backward   ∂L/∂c = (2/τ) Cov_ω(G) ∂L/∂c_soft
-           ∂L/∂τ = (1/τ²) Σ_n Σ_j ω_j (d_j - Σ_k ω_k d_k) G_j·∂L/∂c_soft,   d_j = ‖c - G_j‖²
+    soft_coefficients          c_soft = Σ_j ω_j G_j,   ω = softmax(-‖c - G_j‖² / τ)
+                               ∂L/∂c = (2/τ) Cov_ω(G) ∂L/∂c_soft
+                               ∂L/∂τ = (1/τ²) Σ_n Σ_j ω_j (d_j - Σ_k ω_k d_k) G_j·∂L/∂c_soft,   d_j = ‖c - G_j‖²
+    mixture_coefficients       c = softmax(θ/T) G
+    straight_through_mixture   forward G[argmax θ], backward that of the mixture
+    nearest                    G[argmin_j ‖c - G_j‖²], no gradient
+
+Each gate's result depends on its own parameters alone, bit for bit: networks can be laid side by side.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from gatefit.quantise import check_coefficients, check_temperature, codebook
+from gatefit.ops import coefficients_numba as fused
+from gatefit.quantise import check_coefficients, check_temperature, codebook, nearest_gate, straight_through
+
+FUSED_TYPES: Final = (torch.float32, torch.float64)
+
+
+def _is_fused(parameters: Tensor) -> bool:
+    return parameters.device.type == "cpu" and parameters.dtype in FUSED_TYPES
 
 
 class _SoftCoefficients(torch.autograd.Function):
@@ -36,12 +48,48 @@ class _SoftCoefficients(torch.autograd.Function):
         return to_latent, to_temperature
 
 
-def soft_coefficients(
+def soft_coefficients_torch(
     latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""]
 ) -> Float[Tensor, "gates 4"]:
-    """c_soft of every gate, with the covariance Jacobian as its backward."""
+    """c_soft in plain torch operations, with the covariance Jacobian as its backward: any device, any float type."""
     check_coefficients(latent)
     check_temperature(temperature)
     result = _SoftCoefficients.apply(latent, torch.as_tensor(temperature, dtype=latent.dtype, device=latent.device))
     assert isinstance(result, Tensor)
     return result
+
+
+def soft_coefficients(
+    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""]
+) -> Float[Tensor, "gates 4"]:
+    """c_soft of every gate, with the covariance Jacobian as its backward."""
+    if _is_fused(latent):
+        return fused.soft_coefficients_numba(latent, temperature)
+    return soft_coefficients_torch(latent, temperature)
+
+
+def mixture_coefficients(logits: Float[Tensor, "gates 16"]) -> Float[Tensor, "gates 4"]:
+    """c = softmax(θ) G of every gate."""
+    if _is_fused(logits):
+        return fused.mixture_coefficients_numba(logits)
+    return torch.softmax(logits, dim=-1) @ codebook(logits.dtype, logits.device)
+
+
+def straight_through_mixture(
+    logits: Float[Tensor, "gates 16"], temperature: float
+) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    """The gates argmax θ and their coefficients, with the gradient of softmax(θ/T) G."""
+    if _is_fused(logits):
+        return fused.straight_through_mixture_numba(logits, temperature)
+    vectors = codebook(logits.dtype, logits.device)
+    gates = logits.argmax(-1).to(torch.uint8)
+    soft = torch.softmax(logits / temperature, dim=-1) @ vectors
+    return gates, straight_through(soft, vectors[gates.long()])
+
+
+def nearest(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    """The nearest gates and their coefficients, without gradients."""
+    if _is_fused(coefficients):
+        return fused.snap_numba(coefficients.detach())
+    gates = nearest_gate(coefficients.detach())
+    return gates, codebook(coefficients.dtype, coefficients.device)[gates.long()]

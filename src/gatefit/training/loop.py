@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
 import numpy as np
 import torch
 from torch import Tensor

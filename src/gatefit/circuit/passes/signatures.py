@@ -7,16 +7,19 @@
 Equal functions have equal keys. Different functions with equal keys are told apart by patterns added later.
 """
 
+from typing import Final
+
 import numba
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from gatefit.circuit.ir import Circuit
 
-CONSTANT = -1
+CONSTANT: Final = -1
 """The number of the constant false among the nodes."""
 
-_WORDS = 8  # simulated at once; more do not fit the cache
+_WORDS: Final = 8  # simulated at once; more do not fit the cache
+_IDLE_BLOCKS: Final = 8  # random patterns end when so many blocks in a row told nothing apart
 
 
 class Signatures:
@@ -29,9 +32,14 @@ class Signatures:
         self._keys = np.zeros(circuit.nodes + 1, np.uint64)
         self._phase = np.zeros(circuit.nodes + 1, np.uint64)
         self._first = True
-        self._members = np.arange(-1, circuit.nodes)
+        self._members = np.arange(CONSTANT, circuit.nodes)
+        idle = 0
         for _ in range(-(-words // _WORDS)):
+            before = self._members.size
             self._add(self._random_words())
+            idle = idle + 1 if self._members.size == before else 0
+            if idle == _IDLE_BLOCKS:
+                break
 
     def _random_words(self) -> np.ndarray:
         """Words whose bits are one with probability 1/2, 1/4, 1/8, 3/4 or 7/8: rare events want unfair coins."""

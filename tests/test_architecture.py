@@ -1,0 +1,96 @@
+"""What may import what, and what a user without torch can do."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Makes `import torch` fail as it does where torch is not installed.
+NO_TORCH = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_importing_gatefit_is_light():
+    loaded = python("import gatefit, sys; print([m for m in ('torch', 'numba', 'sklearn', 'numpy') if m in sys.modules])")
+    assert loaded == "[]\n"
+
+
+def test_a_circuit_is_loaded_and_run_without_torch(tmp_path):
+    code = f"""
+    import numpy as np
+    from gatefit import Circuit, prove, optimise
+    from gatefit.circuit.readout import GroupSum
+    circuit = Circuit(2, [6, 8], [[0, 0], [1, 1]], [2, 3], GroupSum([0, 1], [0, 0]))
+    circuit.save({str(tmp_path / "xor.gate")!r})
+    circuit = Circuit.load({str(tmp_path / "xor.gate")!r})
+    x = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
+    print(circuit.predict(x).tolist())
+    smaller, _ = optimise(circuit)
+    print(type(prove(circuit, smaller)).__name__)
+    import sys; assert 'torch' not in sys.modules
+    """
+    assert python(NO_TORCH + textwrap.dedent(code)) == "[1, 0, 0, 0]\nEquivalent\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["from gatefit import LogicGateClassifier", "import gatefit.network", "import gatefit.methods", "import gatefit.training.loop"],
+)
+def test_training_without_torch_says_what_to_install(use):
+    code = f"""
+    try:
+        {use}
+    except ImportError as error:
+        print(error)
+    """
+    message = python(NO_TORCH + textwrap.dedent(code))
+    assert message.endswith(" torch, which is not installed; run: pip install 'gatefit[train]'\n"), message
+
+
+def test_unknown_names_are_attribute_errors():
+    import gatefit
+
+    with pytest.raises(AttributeError, match="no attribute 'LogicGateCluster'"):
+        gatefit.LogicGateCluster
+    assert "Circuit" in dir(gatefit)
+
+
+def test_files_are_short():
+    lengths = {path: len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py")}
+    assert {path.name: n for path, n in lengths.items() if n > 350} == {}
+
+
+def test_gates_are_listed_once():
+    listings = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "src").rglob("*.py")
+        if "0b1110" in path.read_text() or path.read_text().count("XNOR =") > 0
+    ]
+    assert listings == ["src/gatefit/gates.py"]
+
+
+def test_nothing_unsafe_is_loaded():
+    forbidden = ("pickle.load", "torch.load(", "allow_pickle=True", "shell=True", "joblib.load", "yaml.load(")
+    found = [
+        (path.name, word)
+        for path in (ROOT / "src").rglob("*.py")
+        for word in forbidden
+        if word in path.read_text()
+    ]
+    assert found == []

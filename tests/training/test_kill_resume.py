@@ -1,0 +1,22 @@
+"""Runs killed with SIGKILL resume to the same bits; the long version is `python tests/kill_resume.py --runs 50`."""
+
+import pytest
+from kill_resume import complete, fingerprint, trial
+
+
+def test_five_killed_runs_end_as_undisturbed_ones_do(tmp_path):
+    kills, mismatches = trial(tmp_path, runs=5, seed=1, steps=400)
+    assert kills >= 3
+    assert mismatches == 0
+
+
+def test_one_and_two_threads_give_the_same_files(tmp_path):
+    for threads in (1, 2):
+        complete(tmp_path / str(threads), "multilinear-covjac", 50, threads)
+    assert fingerprint(tmp_path / "1") == fingerprint(tmp_path / "2")
+
+
+@pytest.mark.slow
+def test_fifty_killed_runs_end_as_undisturbed_ones_do(tmp_path):
+    _, mismatches = trial(tmp_path, runs=50, seed=0, steps=400)
+    assert mismatches == 0

@@ -1,0 +1,120 @@
+"""Run folders: resumed, locked, refused when they belong to another configuration."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from gatefit.datasets import load_dataset
+from gatefit.training.checkpoint import CheckpointError
+from gatefit.training.config import RunConfig
+from gatefit.training.loop import Observer
+from gatefit.training.runs import (
+    RunFolderError,
+    default_folder,
+    execute,
+    load_network,
+    locked,
+    read_config,
+    read_metrics,
+    save_network,
+)
+
+CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
+
+
+class Never(Observer):
+    def stepped(self, state, network, loss):
+        raise AssertionError("a finished run must not train again")
+
+
+def test_a_run_leaves_everything_in_its_folder(tmp_path):
+    run = execute(CONFIG, folder=tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"config.json", "metrics.jsonl", "checkpoints", "model.safetensors", "result.json", "lock"}
+    assert read_config(tmp_path / "run") == CONFIG
+    assert [row["step"] for row in read_metrics(tmp_path / "run")] == [20, 40, 60]
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["last_10_accuracy"] == run.result.summary["last_10_accuracy"]
+    network = load_network(tmp_path / "run" / "model.safetensors")
+    dataset = load_dataset("monks-1")
+    bits = torch.from_numpy(network.encoder.transform(dataset.x_test))
+    accuracy = float((network(bits).argmax(1).numpy() == dataset.y_test).mean())
+    assert accuracy == result["test_accuracy"]
+
+
+def test_a_finished_run_is_read_back_not_repeated(tmp_path):
+    first = execute(CONFIG, folder=tmp_path)
+    again = execute(CONFIG, folder=tmp_path, observers=[Never()])
+    assert again.result.state.metrics == first.result.state.metrics
+    assert all(torch.equal(v, again.network.state_dict()[k]) for k, v in first.network.state_dict().items())
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    calls = iter([False] * 30 + [True])
+    first = execute(CONFIG, folder=tmp_path / "a", should_stop=lambda: next(calls))
+    assert not first.result.finished
+    assert not (tmp_path / "a" / "result.json").exists()
+    execute(CONFIG, folder=tmp_path / "a")
+    execute(CONFIG, folder=tmp_path / "b")
+    for name in ("metrics.jsonl", "model.safetensors", "result.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_another_configuration_is_refused(tmp_path):
+    execute(CONFIG, folder=tmp_path)
+    with pytest.raises(RunFolderError, match=r"another configuration \(seed: 0 there, 4 here\); use another --out"):
+        execute(replace(CONFIG, seed=4), folder=tmp_path)
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    code = "import sys; from gatefit.training.runs import locked\nfrom pathlib import Path\n"
+    code += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(RunFolderError, match=r"is in use by another process; wait for it"), locked(tmp_path):
+            pass
+        holder.communicate("")
+    with locked(tmp_path):
+        pass
+
+
+def test_validation_split_is_taken_from_the_training_set(tmp_path):
+    run = execute(replace(CONFIG, validation_fraction=0.25, patience=2), folder=tmp_path)
+    assert run.result.finished
+    with pytest.raises(ValueError, match=r"validation_fraction=0.0001 of 124 samples is none"):
+        execute(replace(CONFIG, validation_fraction=0.0001), folder=tmp_path / "other")
+
+
+def test_default_folder_names_data_set_method_and_identity():
+    assert default_folder(CONFIG).as_posix() == f"runs/monks-1-multilinear-covjac-{CONFIG.identity}"
+
+
+def test_missing_and_damaged_files_are_named(tmp_path):
+    with pytest.raises(RunFolderError, match=r"holds no run: there is no config.json"):
+        read_config(tmp_path)
+    with pytest.raises(CheckpointError, match=r"there is no trained network at"):
+        load_network(tmp_path / "model.safetensors")
+    run = execute(CONFIG, folder=tmp_path / "run")
+    path = tmp_path / "run" / "model.safetensors"
+    save_network(run.network, path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CheckpointError, match=r"is damaged or not a safetensors file"):
+        load_network(path)
+    (tmp_path / "run" / "config.json").write_text('{"widht": 3}')
+    with pytest.raises(RunFolderError, match=r"config.json is damaged: unknown configuration field 'widht'"):
+        read_config(tmp_path / "run")
+
+
+def test_unknown_data_set_and_width_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match="unknown data set"):
+        execute(replace(CONFIG, dataset="mnits"), folder=tmp_path / "a")
+    with pytest.raises(ValueError, match=r"a multiple of 2 classes, got 41; use width=40 or 42"):
+        execute(replace(CONFIG, width=41), folder=tmp_path / "b")
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "b" / "config.json").exists()
