@@ -11,7 +11,7 @@ endif
 # Waiting OpenMP threads sleep instead of spinning: torch's and numba's pools share the cores.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup demo test check test-slow bench docs clean
+.PHONY: setup tools demo test check test-slow bench docs clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,13 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Real tools that exports are checked with: optional, but required where CI is set.
+tools:
+	scripts/install-tools.sh
+
+ifdef CI
+test: tools
+endif
 test: check
 	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term
 

@@ -38,16 +38,23 @@ def start(folder: Path, method: str, steps: int, threads: int = 1) -> subprocess
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """SHA-256 of the final parameters, the optimiser's state and the metric log."""
-    newest = sorted((folder / "checkpoints").glob("checkpoint-*.safetensors"))[-1]
+    digests = fingerprint_of_checkpoint(folder / "checkpoints")
+    for name in ("metrics.jsonl", "model.safetensors"):
+        digests[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    return digests
+
+
+def fingerprint_of_checkpoint(folder: Path) -> dict[str, str]:
+    """SHA-256 of each part of the newest checkpoint."""
+    newest = sorted(folder.glob("checkpoint-*.safetensors"))[-1]
     tensors = load_file(newest)
-    digests = {"metrics": hashlib.sha256((folder / "metrics.jsonl").read_bytes()).hexdigest()}
+    digests = {}
     for part in ("network", "optimiser", "best"):
         digest = hashlib.sha256()
         for name in sorted(tensors):
             if name.startswith(part + "/"):
                 digest.update(name.encode() + tensors[name].tobytes())
         digests[part] = digest.hexdigest()
-    digests["model"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     return digests
 
 

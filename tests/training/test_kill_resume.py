@@ -1,6 +1,7 @@
 """Runs killed with SIGKILL resume to the same bits; the long version is `python tests/kill_resume.py --runs 50`."""
 
 import pytest
+
 from kill_resume import complete, fingerprint, trial
 
 

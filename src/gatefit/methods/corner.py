@@ -13,6 +13,7 @@ from typing import Final
 import torch
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
+from torch.nn import functional
 
 from gatefit.codebook import CORNER_VALUES, CORNERS
 from gatefit.gates import Gate
@@ -73,7 +74,11 @@ class IWP(Method):
 
     def corners(self) -> Float[Tensor, "gates 4"]:
         """act(s)."""
-        return ACTIVATIONS[self.corner_activation](self.latent)
+        # torch rounds the elements after the last whole vector differently. A whole number of vectors gives each gate
+        # the same bits wherever it stands, alone or among other networks' gates.
+        gates = self.latent.shape[0]
+        padded = functional.pad(self.latent, (0, 0, 0, -gates % 16))
+        return ACTIVATIONS[self.corner_activation](padded)[:gates]
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M act(s)."""

@@ -140,10 +140,14 @@ class GumbelST(_LogitStraightThrough):
         self.noise_scale = noise_scale
         seed = int(torch.randint(2**62, (), generator=generator))
         self.noise = torch.Generator().manual_seed(seed)
+        self.streams = [self.noise]
+        """Where the noise comes from; networks laid side by side bring one generator each, for equal parts."""
 
     def logits(self) -> Float[Tensor, "gates 16"]:
         """θ + γ, with γ = -log E for E ~ Exponential(1)."""
-        exponential = torch.empty(self.latent.shape, dtype=torch.float32).exponential_(generator=self.noise)
+        exponential = torch.empty(self.latent.shape, dtype=torch.float32)
+        for part, generator in zip(exponential.chunk(len(self.streams)), self.streams, strict=True):
+            part.exponential_(generator=generator)
         return self.latent - self.noise_scale * exponential.log().to(self.latent)
 
     def get_extra_state(self) -> Tensor:

@@ -6,8 +6,10 @@
 The plain path, one ``gate_layer`` after another in torch, defines the result; the others are tested against it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from gatefit.ops.gate_layer import gate_layer
@@ -49,3 +51,8 @@ def as_float(network: "LogicNetwork", x: Batch) -> Tensor:
             f"the network reads {network.inputs} bits a sample, got {x.shape[-1]} (shape {tuple(x.shape)})"
         )
     return x.to(network.dtype)
+
+
+def side_by_side(batches: Sequence[Batch]) -> Batch:
+    """Batches of the same size as one batch with all their inputs."""
+    return torch.cat(list(batches), dim=1)

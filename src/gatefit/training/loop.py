@@ -125,7 +125,7 @@ def train(
                 observer.stepped(state, network, loss)
             due = state.step % config.evaluate_every == 0 or state.step == config.steps
             if due:
-                row = _evaluation(network, data, state)
+                row = evaluation(network, data, state)
                 for observer in observers:
                     observer.evaluated(state, network, row)
             stopping = should_stop()
@@ -171,7 +171,8 @@ def _step(
     return value
 
 
-def _evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
+def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
+    """One row of the log: both sets, hard and soft, with the gaps; keeps the best network where that is asked for."""
     row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / max(1, state.loss_count)}
     for name, source, targets in (
         ("train", data.train, data.train_targets),

@@ -1,0 +1,127 @@
+"""`make bench`: training speed of every method, beside plain torch and the machine's copy bandwidth, in one run.
+
+    python -m benchmarks.training                 all shapes, methods and widths; writes benchmarks/results/training.*
+    python -m benchmarks.training --quick         the two small shapes, fewer repeats
+
+Every case runs in a process of its own, so that its peak memory is its own; a time is the least of its repeats. Ratios
+compare cases of the same run on the same number of threads. Bytes moved are those that no order of computation
+avoids if a layer does not fit the cache: forward reads its inputs and writes its outputs once, backward reads inputs
+and output gradients and writes input gradients once, all in float32.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.machine import describe
+from gatefit.methods import METHODS
+
+RESULTS = Path(__file__).parent / "results"
+SHAPES = {
+    "mnist-8k": {"inputs": 784, "width": 8000, "depth": 6, "classes": 10, "batch": 512},
+    "mnist-64k": {"inputs": 784, "width": 64000, "depth": 6, "classes": 10, "batch": 512},
+    "cifar-12k": {"inputs": 95232, "width": 12000, "depth": 4, "classes": 10, "batch": 128},
+    "monks": {"inputs": 17, "width": 136, "depth": 6, "classes": 2, "batch": 169},
+}
+RIVALS = ("torch-feature-major", "torch-naive-mixture")
+WIDTHS = (1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
+
+
+def run_case(shape: dict, method: str, threads: int, repeats: int) -> dict:
+    """One case in a fresh process."""
+    request = json.dumps({"shape": shape, "method": method, "threads": threads, "repeats": repeats})
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.case", request], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{method} at {shape}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def linear_fit(widths: list[int], times: list[float]) -> dict:
+    """log t = slope log k + c over the widths from 8,000 on, where fixed costs no longer show."""
+    k, t = np.log(np.array(widths, float)), np.log(np.array(times))
+    slope, offset = np.polyfit(k, t, 1)
+    residual = t - (slope * k + offset)
+    return {"slope": float(slope), "r2": float(1 - residual.var() / t.var())}
+
+
+def table(rows: list[dict], copy_bandwidth: dict) -> str:
+    """The results as Markdown, with ratios to the rivals of the same shape and number of threads."""
+    lines = [
+        "| shape | threads | method | step ms | forward ms | backward ms | peak MB | GB/s | of copy | × torch | × naive |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        peers = {r["method"]: r for r in rows if r["shape_name"] == row["shape_name"] and r["threads"] == row["threads"]}
+        ratios = [
+            f"{peers[rival]['step'] / row['step']:.1f}" if rival in peers and row["method"] != rival else ""
+            for rival in RIVALS
+        ]
+        fraction = row["bandwidth"] / copy_bandwidth[str(row["threads"])]
+        lines.append(
+            f"| {row['shape_name']} | {row['threads']} | {row['method']} | {row['step'] * 1e3:.2f} "
+            f"| {row['forward'] * 1e3:.2f} | {row['backward'] * 1e3:.2f} | {row['peak_bytes'] / 1e6:.0f} "
+            f"| {row['bandwidth'] / 1e9:.1f} | {fraction:.0%} | {' | '.join(ratios)} |"
+        )
+    return "\n".join(lines)
+
+
+def plot(curves: dict[str, list[float]], path: Path) -> None:
+    """Step time against width."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+    for (method, times), marker in zip(curves.items(), "os^D", strict=False):
+        axes.loglog(WIDTHS[: len(times)], [t * 1e3 for t in times], marker=marker, label=method)
+    axes.set(xlabel="gates a layer", ylabel="training step, ms", title="six layers, batch 512, one thread")
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small shapes and few repeats, nothing written")
+    options = parser.parse_args()
+    repeats = 5 if options.quick else 20
+    shapes = {k: v for k, v in SHAPES.items() if not options.quick or k in ("mnist-8k", "monks")}
+    machine = describe()
+    print(json.dumps(machine), flush=True)
+    rows = []
+    for name, shape in shapes.items():
+        for threads in (1, 2):
+            for method in (*METHODS, *RIVALS):
+                if method in RIVALS and threads == 2 and name != "mnist-8k":
+                    continue
+                row = run_case(shape, method, threads, repeats)
+                rows.append({"shape_name": name, **row})
+                print(f"{name} {threads} {method}: {row['step'] * 1e3:.2f} ms", flush=True)
+    text = table(rows, machine["copy_bandwidth"])
+    print(text)
+    if options.quick:
+        return
+    curves: dict[str, list[float]] = {}
+    for method in ("soft-mix", "multilinear-covjac", "multilinear-ste"):
+        for width in WIDTHS:
+            shape = {**SHAPES["mnist-8k"], "width": width}
+            curves.setdefault(method, []).append(run_case(shape, method, 1, 8)["step"])
+        print(f"{method}: {[round(t * 1e3, 2) for t in curves[method]]} ms at {WIDTHS}", flush=True)
+    fits = {method: linear_fit(list(WIDTHS[3:]), times[3:]) for method, times in curves.items()}
+    print(f"step time ~ width^slope: {json.dumps(fits)}")
+    RESULTS.mkdir(exist_ok=True)
+    content = {"machine": machine, "rows": rows, "widths": WIDTHS, "curves": curves, "fits": fits}
+    (RESULTS / "training.json").write_text(json.dumps(content, indent=1))
+    (RESULTS / "training.md").write_text(f"# Training step\n\n{text}\n\nStep time ~ width^slope: {json.dumps(fits)}\n")
+    plot(curves, RESULTS / "training.svg")
+
+
+if __name__ == "__main__":
+    main()

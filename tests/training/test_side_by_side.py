@@ -1,0 +1,85 @@
+"""Seeds side by side end with the same bits as seeds trained alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gatefit.network import LogicNetwork
+from gatefit.training.config import RunConfig
+from gatefit.training.data import PackedRows, TrainingData
+from gatefit.training.loop import train
+from gatefit.training.side_by_side import train_side_by_side
+from kill_resume import fingerprint_of_checkpoint
+
+INPUTS, WIDTH = 17, 50
+BASE = RunConfig(dataset="custom", width=WIDTH, depth=3, steps=30, evaluate_every=10, batch_size=70, schedule="cosine")
+
+
+def data():
+    x = np.random.default_rng(0).random((200, INPUTS)) < 0.5
+    y = torch.tensor((x[:, 0] ^ x[:, 5]).astype(np.int64))
+    return TrainingData(PackedRows(x[:120]), y[:120], PackedRows(x[120:]), y[120:])
+
+
+def make(config):
+    options = config.method_options()
+    return LogicNetwork(
+        INPUTS, 2, WIDTH, 3, method=config.method, seed=config.seed, wiring_seed=config.wiring_seed, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "soft-mix"},
+        {"method": "multilinear-covjac"},
+        {"method": "multilinear-ste"},
+        {"method": "multilinear-ste", "backward_basis": "walsh"},
+        {"method": "gumbel-st"},
+        {"method": "hard-st"},
+        {"method": "iwp"},
+        {"method": "iwp", "corner_activation": "sin01"},
+        {"method": "iwp-ste"},
+    ],
+    ids=lambda o: "-".join(o.values()),
+)
+def test_same_bits_as_alone(tmp_path, options):
+    configs = [replace(BASE, seed=s, wiring_seed=s % 2, **options) for s in range(3)]
+    together = [make(config) for config in configs]
+    folders = [tmp_path / f"together-{s}" for s in range(3)]
+    results = train_side_by_side(configs, together, data(), folders=folders)
+    for s, config in enumerate(configs):
+        alone = make(config)
+        result = train(config, alone, data(), folder=tmp_path / f"alone-{s}")
+        assert results[s].state.metrics == result.state.metrics
+        for name, value in alone.state_dict().items():
+            assert torch.equal(value, together[s].state_dict()[name]), name
+        assert fingerprint_of_checkpoint(folders[s]) == fingerprint_of_checkpoint(tmp_path / f"alone-{s}")
+
+
+def test_stopped_and_resumed_together_or_apart(tmp_path):
+    configs = [replace(BASE, seed=s, method="gumbel-st") for s in range(2)]
+    folders = [tmp_path / str(s) for s in range(2)]
+    calls = iter([False] * 13 + [True])
+    stopped = train_side_by_side(
+        configs, [make(c) for c in configs], data(), folders=folders, should_stop=lambda: next(calls)
+    )
+    assert not stopped[0].finished
+    apart = make(configs[1])
+    train(configs[1], apart, data(), folder=folders[1])
+    whole = make(configs[1])
+    train(configs[1], whole, data())
+    assert all(torch.equal(v, whole.state_dict()[k]) for k, v in apart.state_dict().items())
+
+
+def test_bad_input_is_refused():
+    configs = [BASE, replace(BASE, depth=2, seed=1)]
+    with pytest.raises(ValueError, match=r"may differ in seeds alone, got depth: 2 there, 3 here"):
+        train_side_by_side(configs, [make(c) for c in configs], data())
+    with pytest.raises(ValueError, match=r"one network for each configuration, got 0 for 1"):
+        train_side_by_side([BASE], [], data())
+    linear = replace(BASE, readout="linear")
+    with pytest.raises(ValueError, match=r"needs readout='group-sum'"):
+        train_side_by_side([linear], [make(BASE)], data())
