@@ -59,10 +59,10 @@ def test_values_that_are_no_categories(value):
     column[:, 0] = ["a", value]
     with pytest.raises(TypeError, match=r"column 'x0' holds .* categories must be strings, finite numbers or Booleans"):
         OneHot().fit(column)
-    if not isinstance(value, list):
-        return
-    with pytest.raises(TypeError, match="categories must be strings, finite numbers or Booleans"):
-        OneHot().fit([["a"]]).transform(column)
+    if isinstance(value, list):
+        column[0, 0] = None  # no bit either, and not what is wrong here
+        with pytest.raises(TypeError, match="categories must be strings, finite numbers or Booleans"):
+            OneHot().fit([["a"]]).transform(column)
 
 
 def test_only_categories_that_occur_have_bits():

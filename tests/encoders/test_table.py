@@ -152,6 +152,20 @@ def test_types_that_are_the_same_in_other_clothes():
     assert encoder.transform(later).astype(int).tolist() == BITS
 
 
+def test_numbers_with_missing_values_as_categories():
+    frame = pd.DataFrame({"zip": [10.0, None, 20.0]})
+    encoder = Table(categorical=["zip"]).fit(frame)
+    assert encoder.names == ("zip = 10", "zip = 20", "zip missing")
+    assert encoder.transform(frame).tolist() == [[True, False, False], [False, False, True], [False, True, False]]
+
+
+def test_polars_objects():
+    column = pl.Series("o", ["u", None, "v"], dtype=pl.Object)
+    assert Table().fit(pl.DataFrame({"o": column})).names == ("o = u", "o = v", "o missing")
+    decimals = pl.DataFrame({"d": [1.5, 2.5]}).cast(pl.Decimal(10, 2))
+    assert Table().fit(decimals).names == ("d > 2",)
+
+
 def test_overrides():
     frame = pd.DataFrame({"zip": [10, 20, 10], "grade": pd.Categorical([1, 3, 2]), "on": [True, False, True]})
     assert Table(categorical=["zip"]).fit(frame).names[:2] == ("zip = 10", "zip = 20")
@@ -224,6 +238,8 @@ def test_bad_frames():
         Table().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(ValueError, match=r"same length, got lengths \[1, 2\]"):
         Table().fit({"a": [1], "b": [1, 2]})
+    with pytest.raises(ValueError, match=r"column 'a' must be one-dimensional, got shape \(1, 2\)"):
+        Table().fit({"a": np.zeros((1, 2))})
     with pytest.raises(TypeError, match=r"LazyFrame; call \.collect"):
         Table().fit(pl.LazyFrame({"a": [1]}))
     with pytest.raises(ValueError, match="cannot be fitted on no samples"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gatefit.encoders import Rule, Thermometer, Threshold, encoder_from_spec
+from gatefit.encoders import Rule, Table, Thermometer, Threshold, encoder_from_spec
 from gatefit.encoders.threshold import round_down
 
 DTYPES = [np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32, np.float64]
@@ -38,6 +38,26 @@ def test_comparison_is_exact_in_every_dtype(dtype, data):
         assert np.array_equal(Threshold(t).fit(x).transform(x), exact(x, t))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("t", [1.7976931348623157e308, 3.5e38, 65520.0, 5e-324, 1e-45, 1e-8, 0.0])
+def test_comparison_is_exact_at_the_limits_of_floats(dtype, t):
+    info = np.finfo(dtype)
+    x = np.array([[0.0, info.smallest_subnormal, info.tiny, info.max, np.inf]], dtype=dtype)
+    for values in (x, -x):
+        for threshold in (t, -t):
+            assert np.array_equal(Threshold(threshold).fit(values).transform(values), exact(values, threshold))
+
+
+def test_thresholds_below_every_integer_are_always_exceeded():
+    """Fitted on signed numbers, used on unsigned ones; features with different numbers of thresholds as well."""
+    fitted = np.array([[-5, 0], [-1, 0], [3, 1]])
+    x = np.array([[0, 0], [3, 1]], dtype=np.uint8)
+    for encoder in (Thermometer(2, spacing="quantile").fit(fitted), Table().fit(fitted)):
+        assert encoder.names == ("x0 > -3", "x0 > 1", "x1 > 0.5")
+        assert encoder.transform(x).tolist() == [[True, False, False], [True, True, True]]
+        assert Threshold(-1).fit_transform(x).all()
+
+
 def test_round_down_of_all_bytes_is_exact():
     x = np.arange(256, dtype=np.uint8)
     for t in np.arange(-2, 258, 0.25):
@@ -52,7 +72,7 @@ def test_threshold_of_half_the_range_splits_bytes_between_127_and_128():
 
 
 def test_threshold_per_feature_and_its_names():
-    encoder = Threshold([0.5, 37.5]).fit(np.zeros((1, 2)), feature_names=("gain", "age"))
+    encoder = Threshold(np.array([0.5, 37.5])).fit(np.zeros((1, 2)), feature_names=("gain", "age"))
     assert encoder.names == ("gain > 0.5", "age > 37.5")
     assert encoder.rules == (Rule(0, ">", 0.5), Rule(1, ">", 37.5))
     assert encoder.transform([[1, 37.5], [0.5, 38]]).tolist() == [[True, False], [False, True]]

@@ -103,7 +103,6 @@ class NumberCode(ColumnCode):
 
     def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
         values = _numbers(column, "number")
-        values = values.view(np.uint8) if values.dtype == np.bool_ else values
         bounds, always = round_down(np.array(self.thresholds, dtype=np.float64), values.dtype)
         np.greater(values[:, None], bounds, out=out)  # NaN exceeds nothing
         if always is not None:

@@ -42,11 +42,6 @@ class Column:
     raw: list[Any] | None = None
     """The objects that numbers or Booleans were read from, which floats may not hold exactly."""
 
-    @property
-    def holds(self) -> str:
-        """Its kind in words, for messages."""
-        return HOLDS[self.kind]
-
     def numbers(self) -> Num[np.ndarray, "samples"]:
         """The values as numbers, NaN where missing; a TypeError if they are anything but numbers or Booleans."""
         if self.kind == "number":

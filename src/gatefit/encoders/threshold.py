@@ -207,9 +207,9 @@ def round_down(
 ) -> tuple[Num[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"] | None]:
     """The largest values of ``dtype`` that are <= the thresholds, and where there is none, so that x > t always."""
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # infinities and subnormals are right here
             rounded = thresholds.astype(dtype)
-        return np.where(rounded > thresholds, np.nextafter(rounded, dtype.type(-np.inf)), rounded), None
+            return np.where(rounded > thresholds, np.nextafter(rounded, dtype.type(-np.inf)), rounded), None
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     floors = np.floor(thresholds)
     clipped = [min(max(int(value), low), high) for value in floors.ravel().tolist()]
