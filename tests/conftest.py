@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# numba colours its messages through colorama, which complains at exit when first loaded under captured output.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+
 # Compilation on first use makes single examples slow; a run is bounded by its number of examples instead.
 settings.register_profile("gatefit", deadline=None, derandomize=True)
 settings.load_profile("gatefit")

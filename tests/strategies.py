@@ -116,6 +116,15 @@ def layered_circuit(
     )
 
 
+def build_circuit(
+    inputs: int, gates: Sequence[tuple[int, int, int]], outputs: Sequence[int], readout: Readout | None = None
+) -> Circuit:
+    """A circuit from (gate, a, b) triples; without a readout, one group sum of all outputs."""
+    kinds, a, b = zip(*gates, strict=True) if gates else ((), (), ())
+    readout = GroupSum(np.zeros(len(outputs), np.int32), [0]) if readout is None else readout
+    return Circuit(inputs, np.array(kinds, np.uint8), np.array([a, b], np.int32), np.array(outputs, np.int32), readout)
+
+
 def all_patterns(inputs: int) -> np.ndarray:
     """Every input pattern, bool (2**inputs, inputs): row r has input i equal to bit i of r."""
     return ((np.arange(2**inputs)[:, None] >> np.arange(inputs)) & 1).astype(bool)

@@ -11,13 +11,13 @@ from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import (
     CheckpointError,
     TrainingState,
-    checkpoints,
     load_checkpoint,
     read_tensors,
     save_checkpoint,
     write_atomically,
 )
 from gatefit.training.config import RunConfig
+from gatefit.training.folder import checkpoints
 from gatefit.training.loop import make_optimiser
 
 CONFIG = RunConfig(dataset="custom", width=20, depth=2)

@@ -11,13 +11,13 @@ import torch
 from gatefit.datasets import load_dataset
 from gatefit.training.checkpoint import CheckpointError
 from gatefit.training.config import RunConfig
+from gatefit.training.folder import locked
 from gatefit.training.loop import Observer
 from gatefit.training.runs import (
     RunFolderError,
     default_folder,
     execute,
     load_network,
-    locked,
     read_config,
     read_metrics,
     save_network,
@@ -71,7 +71,7 @@ def test_another_configuration_is_refused(tmp_path):
 
 
 def test_a_folder_in_use_is_refused(tmp_path):
-    code = "import sys; from gatefit.training.runs import locked\nfrom pathlib import Path\n"
+    code = "import sys; from gatefit.training.folder import locked\nfrom pathlib import Path\n"
     code += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -117,4 +117,4 @@ def test_unknown_data_set_and_width_are_refused_before_anything_is_written(tmp_p
     with pytest.raises(ValueError, match=r"a multiple of 2 classes, got 41; use width=40 or 42"):
         execute(replace(CONFIG, width=41), folder=tmp_path / "b")
     assert not (tmp_path / "a").exists()
-    assert not (tmp_path / "b" / "config.json").exists()
+    assert not (tmp_path / "b").exists()

@@ -7,20 +7,36 @@ The plain path, one ``gate_layer`` after another in torch, defines the result; t
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Final, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from gatefit.bits import PackedBatch, unpack_features
 from gatefit.ops.gate_layer import gate_layer
 
-if TYPE_CHECKING:
-    from gatefit.network import LogicNetwork
-
-Batch = Tensor
+Batch = Tensor | PackedBatch
+NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}
 
 
-def train_scores(network: "LogicNetwork", x: Batch) -> Tensor:
+class Stack(Protocol):
+    """A network as this module sees it (``gatefit.network.LogicNetwork``)."""
+
+    inputs: int
+    readout: Any
+    implementation: str
+
+    @property
+    def gate_layers(self) -> Sequence[Any]:
+        """The layers, first to last."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The parameters' floating type."""
+
+
+def train_scores(network: Stack, x: Batch) -> Tensor:
     """Scores of the network as it is trained."""
     activations = as_float(network, x)
     for layer in network.gate_layers:
@@ -30,7 +46,7 @@ def train_scores(network: "LogicNetwork", x: Batch) -> Tensor:
     return scores
 
 
-def eval_scores(network: "LogicNetwork", x: Batch) -> Tensor:
+def eval_scores(network: Stack, x: Batch) -> Tensor:
     """Scores of the deployed Boolean network."""
     activations = as_float(network, x)
     odd = activations[(activations != 0) & (activations != 1)]
@@ -41,18 +57,25 @@ def eval_scores(network: "LogicNetwork", x: Batch) -> Tensor:
         )
     for layer in network.gate_layers:
         activations = layer(activations)
-    return network.readout.deployed(activations)
+    scores: Tensor = network.readout.deployed(activations)
+    return scores
 
 
-def as_float(network: "LogicNetwork", x: Batch) -> Tensor:
-    """The batch as a floating tensor (batch, inputs)."""
-    if x.ndim != 2 or x.shape[1] != network.inputs:
-        raise ValueError(
-            f"the network reads {network.inputs} bits a sample, got {x.shape[-1]} (shape {tuple(x.shape)})"
-        )
+def as_float(network: Stack, x: Batch) -> Tensor:
+    """The batch as a floating tensor (batch, inputs), stored feature by feature where it was packed."""
+    check_batch(network, x)
+    if isinstance(x, PackedBatch):
+        return torch.from_numpy(unpack_features(x, NUMPY_TYPES.get(network.dtype, np.float32))).T.to(network.dtype)
     return x.to(network.dtype)
 
 
-def side_by_side(batches: Sequence[Batch]) -> Batch:
+def check_batch(network: Stack, x: Batch) -> None:
+    """Refuse a batch of the wrong width."""
+    shape = (len(x), x.bits) if isinstance(x, PackedBatch) else tuple(x.shape)
+    if len(shape) != 2 or shape[1] != network.inputs:
+        raise ValueError(f"the network reads {network.inputs} bits a sample, got {shape[-1]} (shape {shape})")
+
+
+def side_by_side(batches: Sequence[PackedBatch]) -> PackedBatch:
     """Batches of the same size as one batch with all their inputs."""
-    return torch.cat(list(batches), dim=1)
+    return PackedBatch(np.concatenate([batch.words for batch in batches], axis=1), batches[0].samples)

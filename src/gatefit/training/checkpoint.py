@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from gatefit.training.config import RunConfig
+from gatefit.training.folder import checkpoints
 
 FORMAT = "gatefit-checkpoint-1"
 KEPT = 2
@@ -91,11 +92,6 @@ def serialise(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> byt
     """Safetensors bytes; tensors may share storage or be views."""
     contiguous = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     return safetensors.torch.save(contiguous, dict(metadata))
-
-
-def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
-    return sorted(folder.glob("checkpoint-*.safetensors"))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

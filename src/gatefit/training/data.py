@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from gatefit.bits import PackedBatch, gather, pack, pack_rows
 from gatefit.encoders import Encoder
-from gatefit.ops.stack import Batch
 
 PACKED_LIMIT = 1 << 29
 """Bytes of packed bits up to which a set is encoded once; beyond, batch by batch."""
+PIECE = 4096
+"""Samples encoded at a time."""
 
 
 class BitSource(ABC):
@@ -26,20 +28,20 @@ class BitSource(ABC):
     bits: int
 
     @abstractmethod
-    def batch(self, indices: np.ndarray) -> Batch:
-        """The bits of these samples."""
+    def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
+        """The bits of these samples, 64 samples to a word."""
 
 
 class PackedRows(BitSource):
     """A Boolean matrix held as bits."""
 
-    def __init__(self, rows: np.ndarray) -> None:
-        self.samples, self.bits = rows.shape
-        self.rows = np.packbits(rows, axis=1)
+    def __init__(self, values: Bool[np.ndarray, "samples bits"]) -> None:
+        self.samples, self.bits = values.shape
+        self.rows = pack_rows(values)
 
-    def batch(self, indices: np.ndarray) -> Batch:
+    def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples."""
-        return torch.from_numpy(np.unpackbits(self.rows[indices], axis=1, count=self.bits))
+        return gather(self.rows, indices, self.bits)
 
 
 class EncodedRows(BitSource):
@@ -49,16 +51,20 @@ class EncodedRows(BitSource):
         self.rows, self.encoder = rows, encoder
         self.samples, self.bits = len(rows), encoder.bits
 
-    def batch(self, indices: np.ndarray) -> Batch:
+    def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, made now."""
-        return torch.from_numpy(self.encoder.transform(self.rows[indices]))
+        return pack(self.encoder.transform(self.rows[indices]))
 
 
 def bit_source(rows: Any, encoder: Encoder, *, limit: int = PACKED_LIMIT) -> BitSource:
-    """``rows`` encoded once, piece by piece, where the packed result stays below ``limit`` bytes."""
+    """``rows`` encoded once, a piece at a time, where the packed result stays below ``limit`` bytes."""
     if len(rows) * encoder.bits > 8 * limit:
         return EncodedRows(rows, encoder)
-    return PackedRows(encoder.transform(rows))
+    source = PackedRows(np.empty((0, encoder.bits), dtype=np.bool_))
+    # A Boolean matrix takes eight times the memory of its bits: only a piece of it exists at a time.
+    pieces = [pack_rows(encoder.transform(rows[i : i + PIECE])) for i in range(0, len(rows), PIECE)]
+    source.samples, source.rows = len(rows), np.concatenate(pieces)
+    return source
 
 
 @dataclass(frozen=True)

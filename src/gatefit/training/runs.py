@@ -1,18 +1,7 @@
-"""A run's folder: configuration, log, checkpoints and the trained network, in files that a reader can open.
+"""Runs: train what a configuration describes in a folder of its own (``training.folder``), or go on there."""
 
-config.json        the resolved configuration
-metrics.jsonl      one row an evaluation; no times, so that a resumed run writes the same bytes
-checkpoints/       the last two states (``checkpoint``)
-model.safetensors  the trained network's state_dict, written when the run is finished
-result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
-lock               held while a process works in the folder
-"""
-
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +19,23 @@ from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData, bit_source
+from gatefit.training.folder import RunFolderError, check_config, default_folder, locked, read_config, read_metrics
 from gatefit.training.loop import Observer, TrainingResult, train
 
 MODEL_FORMAT = "gatefit-network-1"
 
-
-class RunFolderError(ValueError):
-    """A run folder that cannot be used: in use, or of another configuration."""
+__all__ = [
+    "Run",
+    "RunFolderError",
+    "build_network",
+    "default_folder",
+    "execute",
+    "load_network",
+    "read_config",
+    "read_metrics",
+    "save_network",
+    "training_data",
+]
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,6 @@ class Run:
     config: RunConfig
     network: LogicNetwork
     result: TrainingResult
-
-
-def default_folder(config: RunConfig) -> Path:
-    """runs/DATASET-METHOD-IDENTITY."""
-    return Path("runs") / f"{config.dataset}-{config.method}-{config.identity}"
 
 
 def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
@@ -110,9 +104,10 @@ def execute(
     folder = folder or default_folder(config)
     if dataset is None:
         dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
+    # Before the folder is made: a configuration that cannot be built leaves nothing behind.
+    network = build_network(config, dataset)
     with locked(folder):
-        _check_config(folder, config)
-        network = build_network(config, dataset)
+        check_config(folder, config)
         if (folder / "result.json").exists():
             network = load_network(folder / "model.safetensors")
             state = TrainingState(step=config.steps, metrics=read_metrics(folder))
@@ -149,49 +144,6 @@ class _MetricsFile(Observer):
     def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
         """One more row."""
         self._write(state)
-
-
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's log."""
-    path = folder / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def read_config(folder: Path) -> RunConfig:
-    """The configuration of the run in ``folder``."""
-    path = folder / "config.json"
-    if not path.exists():
-        raise RunFolderError(f"{folder} holds no run: there is no config.json; name a folder made by `gatefit train`")
-    try:
-        return RunConfig.from_dict(json.loads(path.read_text()))
-    except ValueError as error:
-        raise RunFolderError(f"{path} is damaged: {error}") from error
-
-
-def _check_config(folder: Path, config: RunConfig) -> None:
-    if (folder / "config.json").exists():
-        differences = config.differences(read_config(folder))
-        if differences:
-            raise RunFolderError(
-                f"{folder} belongs to another configuration ({'; '.join(differences)}); use another --out folder"
-            )
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which the system releases however the process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunFolderError(
-                f"{folder} is in use by another process; wait for it, or use another --out folder"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def save_network(network: LogicNetwork, path: Path) -> None:

@@ -1,0 +1,136 @@
+"""``gatefit export``: a circuit as text for a compiler, a synthesis tool, or a reader."""
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gatefit.cli.circuits import refuse_existing
+from gatefit.cli.errors import UserError, user_input
+from gatefit.cli.options import Overwrite
+
+if TYPE_CHECKING:
+    from gatefit.circuit.ir import Circuit
+
+EXAMPLE = (
+    "gatefit export monks.gate --to c --out monks.h",
+    "gatefit export monks.gate --to verilog --pipeline 2 --out monks.v",
+)
+
+
+class Format(str, Enum):
+    """What a circuit can be written as."""
+
+    c = "c"
+    verilog = "verilog"
+    blif = "blif"
+    aiger = "aiger"
+    dot = "dot"
+    json = "json"
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    to: Annotated[Format, typer.Option(help="the format")],
+    out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="C: what every name starts with; Verilog, BLIF: the module", show_default=False),
+    ] = None,
+    pipeline: Annotated[
+        int | None, typer.Option(min=1, help="Verilog: stages of registers", show_default=False)
+    ] = None,
+    feature_bits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Verilog: compare features of so many bits inside (images: 8)", show_default=False),
+    ] = None,
+    no_readout: Annotated[bool, typer.Option("--no-readout", help="Verilog: end at the gates' outputs")] = False,
+    max_gates: Annotated[
+        int | None,
+        typer.Option(min=1, help="DOT: draw a circuit of up to so many gates (default: 500)", show_default=False),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a circuit as C, Verilog, BLIF, AIGER (binary, if the file is called .aig), DOT or JSON."""
+    from gatefit.circuit.file import write_atomically
+    from gatefit.circuit.ir import Circuit
+
+    for option, value, formats in (
+        ("--pipeline", pipeline, ["verilog"]),
+        ("--feature-bits", feature_bits, ["verilog"]),
+        ("--no-readout", no_readout or None, ["verilog"]),
+        ("--max-gates", max_gates, ["dot"]),
+        ("--name", name, ["c", "verilog", "blif"]),
+    ):
+        if value is not None and to.value not in formats:
+            raise UserError(f"{option} is for --to {' or '.join(formats)}, got --to {to.value}; leave it out")
+    if out is not None:
+        refuse_existing(out, overwrite)
+    circuit = Circuit.load(model)
+    writers: dict[Format, Callable[[], bytes]] = {
+        Format.c: lambda: _c(circuit, name),
+        Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
+        Format.blif: lambda: _blif(circuit, name),
+        Format.aiger: lambda: _aiger(circuit, binary=out is not None and out.suffix == ".aig"),
+        Format.dot: lambda: _dot(circuit, max_gates),
+        Format.json: lambda: _json(circuit),
+    }
+    with user_input():
+        content = writers[to]()
+    if out is not None:
+        write_atomically(out, content)
+        typer.echo(f"{out} ({len(content):,} bytes)")
+    else:
+        sys.stdout.write(content.decode("utf-8"))
+
+
+def _c(circuit: "Circuit", name: str | None) -> bytes:
+    from gatefit.backends.c import to_c
+
+    return (to_c(circuit) if name is None else to_c(circuit, name)).encode()
+
+
+def _verilog(circuit: "Circuit", name: str | None, pipeline: int, feature_bits: int, readout: bool) -> bytes:
+    from gatefit.backends.verilog import to_verilog
+    from gatefit.circuit.readout import Linear
+
+    if readout and isinstance(circuit.readout, Linear):
+        raise UserError(
+            "a learned linear readout needs floating-point arithmetic, which Verilog export does not write; "
+            "train with --readout group-sum, or end the module at the gates' outputs with --no-readout"
+        )
+    module = "gatefit" if name is None else name
+    text = to_verilog(circuit, module, pipeline_stages=pipeline, feature_bits=feature_bits, readout=readout)
+    return text.encode()
+
+
+def _blif(circuit: "Circuit", name: str | None) -> bytes:
+    from gatefit.backends.blif import to_blif
+
+    return (to_blif(circuit) if name is None else to_blif(circuit, name)).encode()
+
+
+def _aiger(circuit: "Circuit", *, binary: bool) -> bytes:
+    from gatefit.backends.aiger import to_aiger
+
+    return to_aiger(circuit, binary=binary)
+
+
+def _dot(circuit: "Circuit", max_gates: int | None) -> bytes:
+    from gatefit.backends.dot import to_dot
+
+    if max_gates is None and circuit.gates.size > 500:
+        raise UserError(
+            f"a drawing of {circuit.gates.size} gates cannot be read; optimise the circuit first, "
+            f"or draw it all the same with --max-gates {circuit.gates.size}"
+        )
+    return to_dot(circuit, max_gates or 500).encode()
+
+
+def _json(circuit: "Circuit") -> bytes:
+    from gatefit.backends.json_export import to_json
+
+    return to_json(circuit).encode()

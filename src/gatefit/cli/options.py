@@ -1,0 +1,79 @@
+"""Options of the command line made from a configuration, and a command line made from options.
+
+RunConfig.readout_temperature: float | None = None   ->   --readout-temperature FLOAT
+the options that were given                          ->   gatefit train --readout-temperature 3.0
+"""
+
+import inspect
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gatefit.training.config import RunConfig
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="folder with the data sets' files, looked in first", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace a file that is there")]
+
+
+def config_parameters() -> list[inspect.Parameter]:
+    """One keyword parameter for every field of ``RunConfig``."""
+    return [_parameter(field.name, field.type, field.default, field.metadata["help"]) for field in fields(RunConfig)]
+
+
+def with_config_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give ``command(**options)`` the fields of ``RunConfig`` in front of its own parameters."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    context, rest = own[:1], [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own[1:]]
+    signature = inspect.Signature([*context, *config_parameters(), *rest])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    return command
+
+
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """The values of the options that the user wrote, by parameter name."""
+    given = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in context.params and source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT"):
+            given[parameter.name] = context.params[parameter.name]
+    return given
+
+
+def command_line(context: typer.Context) -> str:
+    """The command that runs this verb again with the same options, quoted for a shell."""
+    words = [*_program(), context.info_name or ""]
+    given = given_options(context)
+    for parameter in context.command.params:
+        if parameter.name not in given:
+            continue
+        value = given[parameter.name]
+        if isinstance(value, bool):
+            words += [parameter.opts[0]] if value else []
+        elif parameter.param_type_name == "argument":
+            words.append(str(value))
+        else:
+            words += [parameter.opts[0], str(value)]
+    return shlex.join(words)
+
+
+def _program() -> list[str]:
+    script = Path(sys.argv[0])
+    if script.name != "gatefit":
+        return [sys.executable, "-m", "gatefit.cli"]
+    found = shutil.which("gatefit")
+    return ["gatefit"] if found is not None and Path(found).resolve() == script.resolve() else [sys.argv[0]]
+
+
+def _parameter(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
+    option = typer.Option(f"--{name.replace('_', '-')}", help=help, rich_help_panel="Configuration of the run")
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

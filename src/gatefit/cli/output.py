@@ -1,0 +1,84 @@
+"""What verbs print: aligned tables for people, one JSON object for machines."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+PIPE_WIDTH = 240
+"""Columns where nobody looks at the edge: a file or a pipe should not be wrapped."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that wraps on a terminal only."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """One JSON object, strict: no NaN."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """One JSON object on stdout."""
+    typer.echo(json_text(content))
+
+
+def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(name, value)
+    _print(table)
+
+
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows under titles; columns whose every cell is a number are aligned to the right."""
+    rows = [tuple(row) for row in rows]
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for i, title in enumerate(titles):
+        numeric = all(row[i][:1].isdigit() or row[i] in ("", "-") for row in rows)
+        table.add_column(title, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    target = console()
+    if target.is_terminal:
+        target.print(table)
+        return
+    with target.capture() as capture:
+        target.print(table)
+    typer.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def percent(value: float | None) -> str:
+    """0.9543 as "95.43 %"."""
+    return "-" if value is None else f"{100 * value:.2f} %"
+
+
+def points(value: float | None) -> str:
+    """A difference of accuracies in percentage points, signed."""
+    return "-" if value is None else f"{100 * value:+.2f} points"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as "0.42 s", "12 s", "3:05" or "2:03:05"."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(math.floor(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,83 @@
+"""``gatefit predict``: a circuit on the rows of a CSV file; no torch, no compiler."""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gatefit.cli import output
+from gatefit.cli.circuits import refuse_existing
+from gatefit.cli.errors import user_input
+from gatefit.cli.options import AsJson, Overwrite
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gatefit.circuit.ir import Circuit
+
+EXAMPLE = ("gatefit predict monks.gate data.csv --scores --out predictions.csv",)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    data: Annotated[Path, typer.Argument(metavar="DATA.csv", help="one sample a line; columns are found by name")],
+    out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="add every class's score, with a header")] = False,
+    bits: Annotated[bool, typer.Option("--bits", help="the file holds the circuit's input bits, not features")] = False,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="the first line is a sample: columns by order")
+    ] = False,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the class of every line of a CSV file."""
+    from gatefit.circuit.file import write_atomically
+    from gatefit.circuit.ir import Circuit
+    from gatefit.cli.tables import Csv, read_bits, read_features
+
+    if out is not None:
+        refuse_existing(out, overwrite)
+    circuit = Circuit.load(model)
+    table = Csv(data, header=not no_header)
+    with user_input():
+        if bits or circuit.encoder is None:
+            x = read_bits(table, circuit)
+        else:
+            x = circuit.encoder.transform(read_features(table, circuit.encoder))
+    predictions, values = _run(circuit, x)
+    if as_json:
+        content: dict[str, Any] = {"model": str(model), "samples": len(predictions), "predictions": predictions}
+        text = output.json_text(content | ({"scores": values.tolist()} if scores else {})) + "\n"
+    else:
+        text = _csv(circuit, predictions, values, scores)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(out, text.encode("utf-8"))
+
+
+def _run(circuit: "Circuit", bits: "np.ndarray") -> tuple[list[Any], "np.ndarray"]:
+    """Class names, class numbers, or values of a regression; and the scores they were chosen by."""
+    from gatefit.backends.engine import Engine
+    from gatefit.circuit.readout import Affine
+
+    values = Engine(circuit).scores(bits)
+    if isinstance(circuit.readout, Affine):
+        return values[:, 0].tolist(), values
+    numbers = values.argmax(axis=1).tolist()
+    return ([circuit.class_names[k] for k in numbers] if circuit.class_names else numbers), values
+
+
+def _csv(circuit: "Circuit", predictions: list[Any], values: "np.ndarray", scores: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if not scores:
+        writer.writerows([prediction] for prediction in predictions)
+        return text.getvalue()
+    names = circuit.class_names or tuple(str(k) for k in range(circuit.readout.classes))
+    writer.writerow(["prediction", *(f"score of {name}" for name in names)])
+    for prediction, row in zip(predictions, values.tolist(), strict=True):
+        writer.writerow([prediction, *row])
+    return text.getvalue()

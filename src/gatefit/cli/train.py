@@ -1,0 +1,194 @@
+"""``gatefit train``: one configuration in, one run folder out; stop it at any moment and go on later."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gatefit._requires import require
+from gatefit.cli import output
+from gatefit.cli.datasets import load
+from gatefit.cli.errors import UserError, check_choice, user_input
+from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
+from gatefit.training.config import RunConfig
+
+if TYPE_CHECKING:
+    from gatefit.network import LogicNetwork
+    from gatefit.training.runs import Run
+
+EXAMPLE = (
+    "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
+    "gatefit train --resume runs/monks",
+)
+
+
+@with_config_options
+def train(
+    context: typer.Context,
+    out: Annotated[
+        Path | None, typer.Option(help="folder of the run (default: runs/DATASET-METHOD-ID)", show_default=False)
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="go on with the run in this folder, by its own config.json", show_default=False)
+    ] = None,
+    data_dir: DataDir = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no summary")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="write curves to FOLDER/tensorboard")] = False,
+    **options: Any,
+) -> None:
+    """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown."""
+    require("torch", "train", "training")
+    from gatefit.training.folder import default_folder
+
+    config = _chosen_config(context, resume, options)
+    folder = resume or out or default_folder(config)
+    start = time.monotonic()
+    content = _finished_run(folder, config)
+    if content is not None:
+        if not (as_json or quiet):
+            typer.echo(f"{folder} is finished already:")
+    else:
+        content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard)
+        content["seconds"] = round(time.monotonic() - start, 3)
+    if as_json:
+        output.print_json(content)
+    elif not quiet and content["finished"]:
+        output.print_pairs(summary_rows(content))
+    if not content["finished"]:
+        typer.echo(f"stopped at step {content['step']} of {config.steps}; to go on:", err=as_json)
+        typer.echo(f"  {content['resume']}", err=as_json)
+        raise typer.Exit(content["exit_code"])
+
+
+def _chosen_config(context: typer.Context, resume: Path | None, options: dict[str, Any]) -> RunConfig:
+    if resume is not None:
+        from gatefit.training.folder import read_config
+
+        given = [name for name in given_options(context) if name in options or name == "out"]
+        if given:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UserError(f"--resume takes the configuration of {resume}, got {names} too; leave it out")
+        return read_config(resume)
+    from gatefit.datasets import DATASETS
+    from gatefit.methods import METHODS
+    from gatefit.readouts import READOUTS
+    from gatefit.wirings import WIRINGS
+
+    check_choice("data set", options["dataset"], DATASETS)
+    check_choice("method", options["method"], METHODS)
+    check_choice("wiring", options["wiring"], WIRINGS)
+    check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
+    with user_input():
+        config = RunConfig(**options).resolved()
+        config.method_options()
+    return config
+
+
+def _execute(
+    context: typer.Context,
+    config: RunConfig,
+    folder: Path,
+    data_dir: Path | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    tensorboard: bool,
+) -> dict[str, Any]:
+    from gatefit.cli.progress import TensorBoard, shown
+    from gatefit.cli.stop import StopSignals
+    from gatefit.training.runs import execute
+
+    console = output.console(stderr=as_json)
+    curves = [TensorBoard(folder / "tensorboard")] if tensorboard else []
+    with StopSignals() as stop:
+        dataset = load(config.dataset, data_dir, config.dataset_options(), quiet=quiet)
+        try:
+            with shown(console, quiet=quiet) as observers:
+                run = execute(
+                    config,
+                    folder=folder,
+                    observers=[stop, *observers, *curves],
+                    should_stop=stop,
+                    threads=threads,
+                    dataset=dataset,
+                )
+        except (ValueError, TypeError) as error:
+            # Until the first step, what fails is what the configuration asks for; later, it is our bug.
+            if stop.training:
+                raise
+            raise UserError(str(error)) from error
+    content = run_content(run)
+    if not run.result.finished:
+        content |= {"resume": command_line(context), "exit_code": stop.exit_code}
+    return content
+
+
+def run_content(run: "Run") -> dict[str, Any]:
+    """A run's configuration, state and figures, fit for JSON."""
+    state = run.result.state
+    step = state.metrics[-1]["step"] if run.result.finished else state.step
+    return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, step)
+
+
+def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
+    """The same of a run that is finished: its data are not needed to show it."""
+    from gatefit.training.metrics import summary
+    from gatefit.training.runs import load_network, read_config, read_metrics
+
+    if not (folder / "result.json").exists() or read_config(folder) != config:
+        return None
+    figures = summary(read_metrics(folder))
+    return _content(folder, config, load_network(folder / "model.safetensors"), figures, True, figures["steps"])
+
+
+def _content(
+    folder: Path, config: RunConfig, network: "LogicNetwork", results: dict[str, Any], finished: bool, step: int
+) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "config": asdict(config),
+        "finished": finished,
+        "step": step,
+        "network": network_content(network),
+        "results": results,
+    }
+
+
+def network_content(network: "LogicNetwork") -> dict[str, Any]:
+    """The sizes of a network."""
+    return {
+        "inputs": network.inputs,
+        "classes": network.classes,
+        "width": network.width,
+        "depth": network.depth,
+        "gates": network.width * network.depth,
+        "coverage": network.gate_layers[0].coverage,
+        "readout_temperature": getattr(network.readout, "temperature", None),
+    }
+
+
+def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
+    """The end of a run in words."""
+    results, network = content["results"], content["network"]
+    held_out = "validation" if content["config"]["validation_fraction"] else "test"
+    kind = "" if results["boolean"] else "  (soft: this method has no gates to deploy)"
+    rows = [
+        (f"{held_out} accuracy", f"{output.percent(results['test_accuracy'])}{kind}"),
+        ("last 10 evaluations", output.percent(results["last_10_accuracy"])),
+        ("best evaluation", f"{output.percent(results['best_accuracy'])}  at step {results['best_step']}"),
+        ("train accuracy", output.percent(results["train_accuracy"])),
+        (f"discretisation gap, {held_out}", output.points(results["discretisation_gap_test"])),
+        ("discretisation gap, train", output.points(results["discretisation_gap_train"])),
+        ("generalisation gap", output.points(results["generalisation_gap"])),
+        ("gates", f"{network['gates']:,}  ({network['depth']} layers of {network['width']:,})"),
+        ("inputs read", f"{output.percent(network['coverage'])} of {network['inputs']:,}"),
+    ]
+    if network["readout_temperature"] is not None:
+        rows.append(("readout temperature", f"{network['readout_temperature']:.4g}"))
+    if "seconds" in content:
+        rows.append(("wall time", output.duration(content["seconds"])))
+    return [*rows, ("folder", content["folder"])]

@@ -1,0 +1,77 @@
+"""A run's folder, as far as it can be read without torch.
+
+config.json        the resolved configuration
+metrics.jsonl      one row an evaluation; no times, so that a resumed run writes the same bytes
+checkpoints/       the last two states (``checkpoint``)
+model.safetensors  the trained network's state_dict, written when the run is finished
+result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
+lock               held while a process works in the folder
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gatefit.training.config import RunConfig
+
+
+class RunFolderError(ValueError):
+    """A run folder that cannot be used: in use, or of another configuration."""
+
+
+def default_folder(config: RunConfig) -> Path:
+    """runs/DATASET-METHOD-IDENTITY."""
+    return Path("runs") / f"{config.dataset}-{config.method}-{config.identity}"
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in a run's ``checkpoints`` folder, oldest first."""
+    return sorted(folder.glob("checkpoint-*.safetensors"))
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run's log."""
+    path = folder / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of the run in ``folder``."""
+    path = folder / "config.json"
+    if not path.exists():
+        raise RunFolderError(f"{folder} holds no run: there is no config.json; name a folder made by `gatefit train`")
+    try:
+        return RunConfig.from_dict(json.loads(path.read_text()))
+    except ValueError as error:
+        raise RunFolderError(f"{path} is damaged: {error}") from error
+
+
+def check_config(folder: Path, config: RunConfig) -> None:
+    """Refuse a folder that another configuration has been trained in."""
+    if (folder / "config.json").exists():
+        differences = config.differences(read_config(folder))
+        if differences:
+            raise RunFolderError(
+                f"{folder} belongs to another configuration ({'; '.join(differences)}); use another --out folder"
+            )
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, which the system releases however the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunFolderError(
+                f"{folder} is in use by another process; wait for it, or use another --out folder"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
