@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks.rivals import FeatureMajor, NaiveMixture
+from gatefit.bits import unpack_rows
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
 from gatefit.ops.threads import training_threads
@@ -64,7 +65,7 @@ def main() -> None:
     torch.set_num_threads(threads)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01) if rival else Adam(model.parameters(), lr=0.01)
     order = rng.permutation(4 * shape["batch"])[: shape["batch"]]
-    dense = torch.from_numpy(rows.dense()[order]).float() if rival else None
+    dense = torch.from_numpy(unpack_rows(rows.rows[order], rows.bits)).float() if rival else None
     y = targets[order]
     before = peak()
 

@@ -1,7 +1,7 @@
 """What gatefit is measured against, in plain torch: the strongest plain form, and the naive one.
 
-    feature-major   x (inputs, batch);  z = c_0 + c_a a + c_b b + c_ab ab by gather and autograd
-    naive mixture   x (batch, inputs);  z = Σ_j π_j g_j(a, b): all sixteen gates for every sample, as the field writes it
+feature-major   x (inputs, batch);  z = c_0 + c_a a + c_b b + c_ab ab by gather and autograd
+naive mixture   x (batch, inputs);  z = Σ_j π_j g_j(a, b): all sixteen gates for every sample, as the field writes it
 """
 
 import torch

@@ -53,11 +53,13 @@ def linear_fit(widths: list[int], times: list[float]) -> dict:
 def table(rows: list[dict], copy_bandwidth: dict) -> str:
     """The results as Markdown, with ratios to the rivals of the same shape and number of threads."""
     lines = [
-        "| shape | threads | method | step ms | forward ms | backward ms | peak MB | GB/s | of copy | × torch | × naive |",
+        "| shape | threads | method | step ms | forward | backward | peak MB | GB/s | of copy | × torch | × naive |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        peers = {r["method"]: r for r in rows if r["shape_name"] == row["shape_name"] and r["threads"] == row["threads"]}
+        peers = {
+            r["method"]: r for r in rows if r["shape_name"] == row["shape_name"] and r["threads"] == row["threads"]
+        }
         ratios = [
             f"{peers[rival]['step'] / row['step']:.1f}" if rival in peers and row["method"] != rival else ""
             for rival in RIVALS

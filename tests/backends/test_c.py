@@ -57,6 +57,12 @@ def test_every_gate(style):
 
 
 @pytest.mark.parametrize("style", STYLES)
+def test_no_outputs_and_no_gates(style):
+    for readout in (GroupSum([], [2, 5]), Affine(0, 3, 0.5, 1.0), Linear(np.empty((2, 0)), [1.0, 2.0])):
+        assert_same(native(Circuit(2, [], NO_GATES, [], readout), style), all_patterns(2))
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_many_parts_tables_and_static_memory(style):
     """More gates than fit one function, more working memory than is taken from the stack."""
     circuit = layered_circuit(np.random.default_rng(0), 600, 700 if style == "straight" else 6000, 2)

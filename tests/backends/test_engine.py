@@ -1,5 +1,6 @@
 """The engine against the reference: every readout, every batch size, every gate with every kind of operand."""
 
+import copy
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -132,10 +133,21 @@ def test_packed_samples(samples):
     bits = random_bits(samples, samples, 70)
     padded = np.zeros((-(-samples // 64) * 64, 70), bool)
     padded[:samples] = bits
-    words = np.packbits(np.ascontiguousarray(padded.T), axis=1, bitorder="little").view(np.uint64)
+    columns = np.ascontiguousarray(padded.T)
+    words = np.ascontiguousarray(np.packbits(columns, axis=1, bitorder="little").view(np.uint64).T)
     engine = Engine(circuit)
     np.testing.assert_array_equal(engine.scores_packed(words, samples), engine.scores(bits))
     np.testing.assert_array_equal(engine.scores_packed(words), engine.scores(padded))
+
+
+def test_copies_of_a_used_engine_work_alone():
+    circuit = layered_circuit(np.random.default_rng(0), 70, 200, 3)
+    bits = random_bits(0, 700, 70)
+    engine = Engine(circuit)
+    expected = engine.scores(bits)
+    np.testing.assert_array_equal(copy.deepcopy(engine).scores(bits), expected)
+    np.testing.assert_array_equal(copy.deepcopy(engine).scores(bits[:60]), expected[:60])
+    np.testing.assert_array_equal(engine.scores(bits), expected)
 
 
 def test_bits_in_any_form_compile_no_second_kernel():
@@ -185,11 +197,11 @@ def test_wrong_bits_are_refused(bits, error, message):
 
 def test_wrong_packed_samples_are_refused():
     engine = Engine(Circuit(5, [Gate.AND], [[0], [1]], [5], GroupSum([0], [0])))
-    for words in (np.zeros((4, 1), np.uint64), np.zeros((5, 1), np.int64), np.zeros(5, np.uint64)):
-        with pytest.raises(ValueError, match=re.escape("reads packed samples as uint64 (5, words)")):
+    for words in (np.zeros((1, 4), np.uint64), np.zeros((1, 5), np.int64), np.zeros(5, np.uint64)):
+        with pytest.raises(ValueError, match=re.escape("reads packed samples as uint64 (words, 5)")):
             engine.scores_packed(words)
     with pytest.raises(ValueError, match="1 words hold 0 to 64 samples, got samples=65"):
-        engine.scores_packed(np.zeros((5, 1), np.uint64), 65)
+        engine.scores_packed(np.zeros((1, 5), np.uint64), 65)
 
 
 def test_wrong_calls_are_refused():

@@ -12,7 +12,7 @@ circuit that was exported as ``like`` to get them back.
 from typing import Final
 
 from gatefit.backends.netlist import Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports
+from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import Gate
 
@@ -77,8 +77,8 @@ def _deltas(ands: list[tuple[int, int]], first: int) -> bytes:
 def from_aiger(data: bytes | str, like: Circuit | None = None) -> Circuit:
     """The circuit in an AIGER file, ascii or binary; combinational files only.
 
-    The order of inputs and outputs is kept. ``like`` gives the readout, names and encoder; without it every output is
-    a class of its own.
+    ``like`` gives the readout, names and encoder; without it every output is a class of its own. Inputs and outputs
+    keep their order, unless their symbols are those that ``like`` was exported with: then those decide.
     """
     if isinstance(data, str):
         if data.startswith("aig"):
@@ -94,10 +94,11 @@ def from_aiger(data: bytes | str, like: Circuit | None = None) -> Circuit:
         inputs_of_file = [reader.numbers(1)[0] for _ in range(inputs)]
         roots = [reader.numbers(1)[0] for _ in range(outputs)]
         gates = reader.ascii_gates(ands)
-    names = names_of_ports(reader.symbols(inputs, outputs))
+    names = reader.symbols(inputs, outputs)
+    places = positions(names[0], None if like is None else input_ports(like))
     netlist = Netlist(inputs)
     literals: dict[int, int] = {0: 0}
-    for i, literal in enumerate(inputs_of_file):
+    for i, literal in zip(places, inputs_of_file, strict=True):
         if literal & 1 or literal in literals:
             raise ValueError(f"AIGER input {i} is literal {literal}; inputs must be different even literals from 2 up")
         literals[literal] = 2 * (i + 1)
@@ -111,7 +112,9 @@ def from_aiger(data: bytes | str, like: Circuit | None = None) -> Circuit:
     missing = next((root for root in roots if root & ~1 not in literals), None)
     if missing is not None:
         raise ValueError(f"AIGER output literal {missing} is not defined by an input or an AND")
-    return netlist.finish([literals[x & ~1] ^ (x & 1) for x in roots], names, like)
+    places = positions(names[1], None if like is None else output_ports(like))
+    ordered = [literals[x & ~1] ^ (x & 1) for _, x in sorted(zip(places, roots, strict=True))]
+    return netlist.finish(ordered, names_of_ports(names[0]), like)
 
 
 class _Reader:
@@ -196,17 +199,16 @@ class _Reader:
             if byte < 128:
                 return value
 
-    def symbols(self, inputs: int, outputs: int) -> list[str]:
-        """The inputs' symbols; those without one are called x<i>."""
-        names = [f"x{i}" for i in range(inputs)]
+    def symbols(self, inputs: int, outputs: int) -> tuple[list[str], list[str]]:
+        """The symbols of inputs and outputs; those without one are called x<i> and y<i>."""
+        names = {"i": [f"x{i}" for i in range(inputs)], "o": [f"y{i}" for i in range(outputs)]}
         while self.at < len(self.data):
             text = self.text()
             if text.startswith("c"):
                 break
             kind, (number, _, name) = text[:1], text[1:].partition(" ")
-            limit = {"i": inputs, "o": outputs}.get(kind, -1)
+            limit = len(names.get(kind, ()))
             if not (number.isascii() and number.isdigit() and len(number) < 12 and int(number) < limit and name):
                 raise ValueError(f"AIGER line {self.line}: needs a symbol such as 'i0 name', got {text[:60]!r}")
-            if kind == "i":
-                names[int(number)] = name
-        return names
+            names[kind][int(number)] = name
+        return names["i"], names["o"]

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from gatefit.backends.netlist import Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports
+from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import Gate
 
@@ -41,6 +41,8 @@ def to_blif(circuit: Circuit, model: str = "gatefit") -> str:
     lines = [f".model {model}", *_ports(".inputs", inputs), *_ports(".outputs", outputs)]
     covers = [_cover(gate) for gate in Gate]
     for i, (kind, a, b) in enumerate(zip(circuit.gates.tolist(), *circuit.operands.tolist(), strict=True)):
+        if a == b:  # a cover that reads a signal twice is legal, but not every tool thinks so
+            kind = (kind >> 3) * 0b1100 + (kind & 1) * 0b0011
         used, rows = covers[kind]
         reads = [names[node] for node, needed in ((a, used[0]), (b, used[1])) if needed]
         lines.append(" ".join([".names", *reads, names[circuit.inputs + i]]))
@@ -73,13 +75,14 @@ def _cover(gate: Gate) -> tuple[tuple[bool, bool], list[str]]:
 def from_blif(text: str, like: Circuit | None = None) -> Circuit:
     """The circuit in a BLIF text: one model of .names with covers of any size; combinational only.
 
-    The order of inputs and outputs is kept. ``like`` gives the readout, names and encoder; without it every output is
-    a class of its own.
+    ``like`` gives the readout, names and encoder; without it every output is a class of its own. Inputs and outputs
+    keep their order, unless they have the names that ``like`` was exported with: then those decide.
     """
     inputs, outputs, covers = _parse(text)
     check_counts(len(inputs), len(outputs), like)
     netlist = Netlist(len(inputs))
-    literals = {name: 2 * (i + 1) for i, name in enumerate(inputs)}
+    places = positions(inputs, None if like is None else input_ports(like))
+    literals = {name: 2 * (place + 1) for name, place in zip(inputs, places, strict=True)}
     if len(literals) < len(inputs):
         raise ValueError("BLIF .inputs names a signal twice; inputs need different names")
     for name, cover in covers.items():
@@ -92,7 +95,9 @@ def from_blif(text: str, like: Circuit | None = None) -> Circuit:
     for name in in_order(reads, frozenset(inputs), lambda name: f"BLIF signal {name[:60]!r}"):
         cover = covers[name]
         literals[name] = cover.built(netlist, [literals[read] for read in cover.reads])
-    return netlist.finish([literals[name] for name in outputs], names_of_ports(inputs), like)
+    places = positions(outputs, None if like is None else output_ports(like))
+    roots = [literals[name] for _, name in sorted(zip(places, outputs, strict=True))]
+    return netlist.finish(roots, names_of_ports(inputs), like)
 
 
 class _Cover:

@@ -19,7 +19,7 @@ from gatefit.backends import c_readout
 from gatefit.backends.c_table import straight_evaluate, table_evaluate
 from gatefit.backends.c_text import FeatureType, fill
 from gatefit.backends.comparators import NotNumeric, c_comparators
-from gatefit.backends.names import C_KEYWORDS, bit_names, c_string, class_names, comment_text, require_identifier
+from gatefit.backends.names import C_KEYWORDS, c_string, class_names, comment_text, given_names, require_identifier
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine
 
@@ -65,7 +65,6 @@ _IMPLEMENTATION: Final = """
 #ifdef __cplusplus
 extern "C" {
 #endif
-
 """
 _END: Final = """
 #ifdef __cplusplus
@@ -141,7 +140,7 @@ def _comment(circuit: Circuit, style: str, static: bool) -> str:
         "Include this file anywhere; in one C file, define the macro ..._IMPLEMENTATION before it.",
         "Nothing is allocated. " + _STATIC if static else "Nothing is allocated; calls may overlap.",
         "",
-        *(f"input {i}: {comment_text(text)}" for i, text in enumerate(bit_names(circuit))),
+        *(f"input {i}: {comment_text(text)}" for i, text in enumerate(given_names(circuit))),
         *(f"class {k}: {comment_text(text)}" for k, text in enumerate(circuit.class_names)),
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"

@@ -93,7 +93,12 @@ static void @m_class_scores(const uint64_t *y, int k, int samples, float *totals
 _COMMON: Final = """
 void @m_outputs(const uint64_t *x, size_t stride, uint64_t *y)
 {
-    @m_evaluate(x, stride, y);
+    @STORAGE uint64_t column[@M_INPUTS];
+    long i;
+
+    for (i = 0; i < @M_INPUTS; i++)
+        column[i] = x[(size_t)i * stride];
+    @m_evaluate(column, y);
 }
 
 static void @m_outputs_of_bits(const uint8_t *bits, uint64_t *y)
@@ -103,7 +108,7 @@ static void @m_outputs_of_bits(const uint8_t *bits, uint64_t *y)
 
     for (i = 0; i < @M_INPUTS; i++)
         x[i] = bits[i] != 0;
-    @m_evaluate(x, 1, y);
+    @m_evaluate(x, y);
 }
 
 void @m_scores(const uint8_t *bits, @m_score *scores)
@@ -124,7 +129,7 @@ void @m_scores_batch(const uint64_t *x, size_t words, @m_score *scores)
     int k, s;
 
     for (w = 0; w < words; w++) {
-        @m_evaluate(x + w, words, y);
+        @m_outputs(x + w, words, y);
         for (k = 0; k < @M_CLASSES; k++) {
             @m_class_scores(y, k, 64, totals);
             for (s = 0; s < 64; s++)
@@ -160,7 +165,7 @@ void @m_predict_batch(const uint64_t *x, size_t words, int32_t *classes)
     int k, s;
 
     for (w = 0; w < words; w++, classes += 64) {
-        @m_evaluate(x + w, words, y);
+        @m_outputs(x + w, words, y);
         @m_class_scores(y, 0, 64, best);
         for (s = 0; s < 64; s++)
             classes[s] = 0;
@@ -230,9 +235,9 @@ def score_type(circuit: Circuit) -> str:
 def definitions(circuit: Circuit) -> str:
     """Tables and functions from output bits to scores."""
     readout = circuit.readout
-    length = max(1, circuit.outputs.size)
     common = _COMMON + (_VALUE if isinstance(readout, Affine) else _PREDICT)
-    common = common.replace("@LENGTH", str(length))
+    # C has no empty arrays, and a compiler may warn of one that is never written.
+    common = common.replace("@LENGTH]", f"{circuit.outputs.size}]" if circuit.outputs.size else "1] = {0}")
     if isinstance(readout, Linear):
         weights = [float_literal(w, "float") for w in readout.weights.ravel().tolist()]
         bias = [float_literal(b, "float") for b in readout.bias.tolist()]

@@ -3,8 +3,8 @@
     straight    const uint64_t n7 = (n3 & ~x1);
     table       for each run of equal operations:  w[code[0]] = w[code[1]] op w[code[2]]
 
-Both define ``<name>_evaluate(x, stride, y)``: output words y[i] from input words x[i * stride], bit s of a word
-being sample s. The table is the engine's program: working memory is one word per slot, not per gate.
+Both define ``<name>_evaluate(x, y)``: output words from input words, bit s of a word being sample s.
+The table is the engine's program: working memory is one word per slot, not per gate.
 """
 
 from typing import Final
@@ -15,36 +15,40 @@ from gatefit.backends.c_text import unsigned_table, unsigned_type
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
 
-PART: Final = 200
+PART: Final = 100
 """Statements in one function: compilers take quadratic time over a function, and so linear time over many."""
 _READS: Final = (DEPENDS_ON_A, DEPENDS_ON_B)
 _PART_HEAD: Final = """
-static void @m_part_@PART(const uint64_t *x, size_t stride, uint64_t *w, uint64_t *y)
+static void @m_part_@PART(const uint64_t *x, uint64_t *w, uint64_t *y)
 {
 """
 _PART_TAIL: Final = """
     (void)x;
-    (void)stride;
     (void)w;
     (void)y;
 }
 """
 _STRAIGHT: Final = """
-static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)
+static void @m_evaluate(const uint64_t *x, uint64_t *y)
 {
+    /* Called through a table, lest the compiler make one large function of them again. */
+    static void (*const parts[@PARTS])(const uint64_t *, uint64_t *, uint64_t *) = {@NAMES};
     @STORAGE uint64_t w[@WORDS];
+    int k;
 
-@CALLS}
+    for (k = 0; k < @PARTS; k++)
+        parts[k](x, w, y);
+}
 """
 _TABLE: Final = """
-static void @m_evaluate(const uint64_t *x, size_t stride, uint64_t *y)
+static void @m_evaluate(const uint64_t *x, uint64_t *y)
 {
     @STORAGE uint64_t w[@SLOTS];
     const @CODE *code = @m_code;
     long i, run, end;
 
     for (i = 0; i < @M_INPUTS; i++)
-        w[i] = x[(size_t)i * stride];
+        w[i] = x[i];
     w[@M_INPUTS] = 0;
     for (i = 0, run = 0; run < @RUNS; run++) {
         end = (long)@m_run_end[run];
@@ -105,14 +109,15 @@ def straight_evaluate(circuit: Circuit) -> tuple[str, int]:
 
         def value(node: int, lines: list[str] = lines, known: dict[int, str] = known) -> str:
             if node not in known:
-                source = f"x[{node} * stride]" if node < circuit.inputs else f"w[{slot[node]}]"
+                source = f"x[{node}]" if node < circuit.inputs else f"w[{slot[node]}]"
                 known[node] = f"x{node}" if node < circuit.inputs else f"n{node - circuit.inputs}"
                 lines.append(f"    const uint64_t {known[node]} = {source};")
             return known[node]
 
         for g in order[k * PART : (k + 1) * PART].tolist():
             gate, node = Gate(circuit.gates[g]), circuit.inputs + g
-            a, b = (value(n) if reads[gate] else "" for n, reads in zip(circuit.operands[:, g].tolist(), _READS))
+            operands = zip(circuit.operands[:, g].tolist(), _READS, strict=True)
+            a, b = (value(n) if reads[gate] else "" for n, reads in operands)
             formula = {Gate.FALSE: "UINT64_C(0)", Gate.TRUE: "~UINT64_C(0)"}.get(gate, gate.formula)
             known[node] = f"n{g}"
             lines.append(f"    const uint64_t n{g} = {formula.format(a=a, b=b)};")
@@ -122,8 +127,8 @@ def straight_evaluate(circuit: Circuit) -> tuple[str, int]:
         if k == parts - 1:
             lines += [f"    y[{i}] = {value(n)};" for n in outputs if n < circuit.inputs for i in outputs[n]]
         functions.append(_PART_HEAD.replace("@PART", str(k)) + "\n".join(lines) + _PART_TAIL)
-    calls = "".join(f"    @m_part_{k}(x, stride, w, y);\n" for k in range(parts))
-    body = _STRAIGHT.replace("@WORDS", str(max(1, handed.size))).replace("@CALLS", calls)
+    names = ", ".join(f"@m_part_{k}" for k in range(parts))
+    body = _STRAIGHT.replace("@WORDS", str(max(1, handed.size))).replace("@PARTS", str(parts)).replace("@NAMES", names)
     return "".join(functions) + body, handed.size
 
 

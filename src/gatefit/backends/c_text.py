@@ -41,4 +41,4 @@ def table(c_type: str, name: str, items: list[str]) -> str:
     """A constant table; C has no empty ones, so nothing becomes a single 0."""
     items = items or ["0"]
     lines = ",\n".join(",".join(items[i : i + 24]) for i in range(0, len(items), 24))
-    return f"static const {c_type} {name}[{len(items)}] = {{\n{lines}\n}};\n"
+    return f"\nstatic const {c_type} {name}[{len(items)}] = {{\n{lines}\n}};\n"

@@ -43,7 +43,7 @@ def _c_rule(rule: Rule, feature: str, feature_type: FeatureType) -> str:
         return f"{value} == {float_literal(number, feature_type)}"
     with np.errstate(over="ignore"):
         bound = _DTYPES[feature_type](number)
-    if bound > number:
+    if float(bound) > number:
         bound = np.nextafter(bound, _DTYPES[feature_type](-np.inf))
     if np.isinf(bound):  # below every finite number of the type
         return f"{value} >= {float_literal(float(np.finfo(_DTYPES[feature_type]).min), feature_type)}"

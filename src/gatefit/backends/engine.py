@@ -54,6 +54,10 @@ class Engine:
             self._planes = counting.planes
         self._idle: dict[int, list[_Workspace]] = {1: [], _WIDE: []}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Working memory holds views of itself, which copies would tear apart; a copy makes its own.
+        return self.__dict__ | {"_idle": {1: [], _WIDE: []}}
+
     @property
     def evaluated_gates(self) -> int:
         """Gates that are evaluated for each block: not constants, wires, inverters or gates that nobody reads."""
@@ -76,19 +80,22 @@ class Engine:
         return self._scores(source, len(source[0]))
 
     def scores_packed(
-        self, words: UInt64[np.ndarray, "inputs words"], samples: int | None = None
+        self, words: UInt64[np.ndarray, "words inputs"], samples: int | None = None
     ) -> Shaped[np.ndarray, "samples classes"]:
-        """Scores of samples that are packed already: sample s of input i is bit s % 64 of ``words[i, s // 64]``."""
+        """Scores of samples that are packed already, as ``gatefit.bits.pack`` does.
+
+        Sample s of input i is bit s % 64 of ``words[s // 64, i]``.
+        """
         words, inputs = np.asarray(words), self.circuit.inputs
-        if words.dtype != np.uint64 or words.ndim != 2 or len(words) != inputs:
+        if words.dtype != np.uint64 or words.ndim != 2 or words.shape[1] != inputs:
             raise ValueError(
-                f"the engine reads packed samples as uint64 ({inputs}, words), got {words.dtype} {words.shape}; "
+                f"the engine reads packed samples as uint64 (words, {inputs}), got {words.dtype} {words.shape}; "
                 f"pack a Boolean (samples, {inputs}) matrix with gatefit.bits.pack"
             )
-        capacity = _WORD * words.shape[1]
+        capacity = _WORD * len(words)
         samples = capacity if samples is None else samples
         if not 0 <= samples <= capacity:
-            raise ValueError(f"{words.shape[1]} words hold 0 to {capacity} samples, got samples={samples}")
+            raise ValueError(f"{len(words)} words hold 0 to {capacity} samples, got samples={samples}")
         return self._scores((_read_only(_NO_BYTES), _read_only(words)), samples)
 
     def outputs(self, bits: Bool[np.ndarray, "samples inputs"]) -> Bool[np.ndarray, "samples outputs"]:

@@ -93,10 +93,10 @@ def _fill(source, first, samples, rows, staging, seen):  # type: ignore[no-untyp
         _pack(bits, first, samples, rows, staging, seen)
     else:
         column = first // 64
-        width = min(rows.shape[1], words.shape[1] - column)
-        for i in range(words.shape[0]):
-            for k in range(width):
-                rows[i, k] = words[i, column + k]
+        for k in range(min(rows.shape[1], words.shape[0] - column)):
+            line = words[column + k]
+            for i in range(line.size):
+                rows[i, k] = line[i]
 
 
 @njit(cache=True, nogil=True)

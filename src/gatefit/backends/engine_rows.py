@@ -12,7 +12,7 @@ The compiler splits the vector into whatever registers the processor has (AVX-51
 from collections.abc import Callable
 from typing import Any, Final
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic

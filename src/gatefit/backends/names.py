@@ -61,11 +61,16 @@ VERILOG_KEYWORDS: Final = _words(
 )
 
 
-def bit_names(circuit: Circuit) -> tuple[str, ...]:
-    """A name for every input bit: its own, its encoder's rule, or x0, x1, …"""
-    if circuit.input_names:
+def given_names(circuit: Circuit) -> tuple[str, ...]:
+    """The names that the input bits were given: their own, or their encoder's rules; none if there are none."""
+    if circuit.input_names or circuit.encoder is None:
         return circuit.input_names
-    return circuit.encoder.names if circuit.encoder is not None else tuple(f"x{i}" for i in range(circuit.inputs))
+    return circuit.encoder.names
+
+
+def bit_names(circuit: Circuit) -> tuple[str, ...]:
+    """A name for every input bit: the one that it was given, or x0, x1, …"""
+    return given_names(circuit) or tuple(f"x{i}" for i in range(circuit.inputs))
 
 
 def class_names(circuit: Circuit) -> tuple[str, ...]:

@@ -46,6 +46,18 @@ def names_of_ports(ports: Sequence[str]) -> tuple[str, ...]:
     return tuple(ports)
 
 
+def positions(ports: Sequence[str], exported: Sequence[str] | None) -> list[int]:
+    """For every port of a netlist its number in the circuit.
+
+    Tools may list ports in another order. If the names are exactly those that were exported, they decide; else the
+    order does.
+    """
+    if exported is None or len(ports) != len(exported) or set(ports) != set(exported):
+        return list(range(len(ports)))
+    number = {name: i for i, name in enumerate(exported)}
+    return [number[port] for port in ports]
+
+
 def _escaped(name: str) -> str:
     kept = name[:_LIMIT].encode("utf-8", errors="replace")
     return re.sub(r"[.~-]", lambda match: f"%{ord(match[0]):02X}", quote(kept, safe=""))
