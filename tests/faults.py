@@ -1,4 +1,4 @@
-"""Single faults in circuits, seeded, for tests of whatever claims to notice them."""
+"""Single faults in circuits, seeded, and rare events, for tests of whatever claims to notice them."""
 
 from dataclasses import replace
 
@@ -40,3 +40,17 @@ def with_fault(rng: np.random.Generator, circuit: Circuit, kind: str) -> Circuit
     bias = readout.bias.copy()
     bias[rng.integers(bias.size)] += 0.5
     return replace(circuit, readout=replace(readout, bias=bias))
+
+
+def needle_circuit(needle: np.ndarray) -> Circuit:
+    """A circuit whose only score is 1 on the pattern ``needle`` and 0 on all others."""
+    inputs = len(needle)
+    chain = np.arange(inputs - 1)
+    left, right = np.where(chain == 0, needle[0], True), needle[1:]
+    return Circuit(
+        inputs=inputs,
+        gates=(0b1000 >> (2 * left + right)).astype(np.uint8),  # the one row that is 1
+        operands=np.stack([np.where(chain == 0, 0, inputs + chain - 1), chain + 1]).astype(np.int32),
+        outputs=np.array([2 * inputs - 2], np.int32),
+        readout=GroupSum(np.array([0]), np.array([0])),
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gatefit.circuit.passes import merge_equivalent, rewrite_cuts
-from gatefit.circuit.passes.equivalence import Verdict, _Queries
+from gatefit.circuit.passes.equivalence import Queries, Verdict
 from gatefit.circuit.passes.signatures import CONSTANT, Signatures
 from gatefit.circuit.simulate import scores, simulate, simulate_nodes
 from gatefit.circuit.statistics import statistics
@@ -112,7 +112,7 @@ def test_the_three_verdicts_of_a_query():
     right, b = chain(Gate.XOR, list(range(39, -1, -1)), 40 + len(left))
     circuit = build_circuit(40, [*left, *right, (Gate.AND, a, 0)], [a, b])
     merged = 2 * np.arange(circuit.nodes)
-    queries = _Queries(circuit, merged, conflicts=1)
+    queries = Queries(circuit, merged, conflicts=1)
     assert queries.difference(b, 2 * a) is Verdict.UNKNOWN
     assert queries.difference(40, 2 * 40) is Verdict.EQUAL
     pattern = queries.difference(circuit.nodes - 1, 2 * a)

@@ -56,7 +56,7 @@ def test_difflogic():
     layers = [RNG.normal(size=(WIDTH, 16)) for _ in WIRING]
     state = {"1.weights": layers[0], "2.weights": layers[1]}
     wiring = [(a, b) for a, b in WIRING]
-    circuit = from_difflogic(state, wiring, inputs=INPUTS, classes=CLASSES, temperature=10, class_names="abc")
+    circuit = from_difflogic(state, wiring, inputs=INPUTS, classes=CLASSES, temperature=10.0, class_names="abc")
     bits = all_patterns(INPUTS)
     assert np.array_equal(scores(circuit, bits), network(raw_value, layers, bits))
     assert circuit.readout.temperature == 10.0

@@ -100,7 +100,7 @@ def write_certificate(
             summary |= {"claims": claims.tolist(), "variables": cnf.variables, "clauses": cnf.clauses}
             (draft / FORMULA).write_bytes(cnf.to_dimacs())
             (draft / PROOF).write_bytes(clauses_to_text(proof))
-        (draft / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        (draft / SUMMARY).write_text(json.dumps(summary) + "\n", encoding="utf-8")
         draft.rename(path)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -120,7 +120,7 @@ def check_certificate(path: str | os.PathLike[str], spec: Circuit, impl: Circuit
     built = obligations(spec, impl, claims)
     if built is None:
         raise CertificateError(f"{folder}: its claims do not make the two readouts comparable")
-    cnf = equalities_cnf(*built)
+    cnf = equalities_cnf(built.graph, built.pairs)
     if _read(folder / FORMULA) != cnf.to_dimacs():
         raise CertificateError(f"{folder / FORMULA} is not the formula of these circuits and claims")
     try:

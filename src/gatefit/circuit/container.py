@@ -34,9 +34,14 @@ class CircuitFileError(ValueError):
 
 
 def read_json(text: str, what: str) -> Any:
-    """Strict JSON: no repeated keys, no NaN or infinity, no numbers too large to hold."""
+    """Strict JSON: no repeated keys, no NaN or infinity, no numbers too large to hold, no halves of characters."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite_float)
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite_float)
+        if "\\u" in text:  # only an escape can make half of a surrogate pair, which no UTF-8 text can hold
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except UnicodeEncodeError:
+        raise CircuitFileError(f"{what} holds half of a surrogate pair") from None
     except CircuitFileError as error:
         raise CircuitFileError(f"{what}: {error}") from None
     except RecursionError:

@@ -96,9 +96,9 @@ def gates_of(weights: Any, parametrization: Parametrization, name: str = "layer"
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: the weights hold NaN or infinity; the model did not train")
     if parametrization == "raw":
-        return array.argmax(axis=1).astype(np.uint8)
+        return np.asarray(array.argmax(axis=1), np.uint8)
     corners = array > 0 if parametrization == "light" else array.astype(np.float32) @ _WALSH.astype(np.float32) < 0
-    return (corners @ _CORNERS).astype(np.uint8)
+    return np.asarray(corners @ _CORNERS, np.uint8)
 
 
 def _array(values: Any) -> np.ndarray:

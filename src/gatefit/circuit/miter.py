@@ -62,10 +62,23 @@ def join(spec: Circuit, impl: Circuit) -> tuple[Graph, Int32[np.ndarray, "output
     return Graph(spec.inputs, gates, operands), np.concatenate([spec.outputs + 1, moved(impl.outputs)]).astype(np.int32)
 
 
-def obligations(
-    spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs"]
-) -> tuple[Graph, Int32[np.ndarray, "pairs 2"]] | None:
-    """A graph and pairs of its literals: if each pair is equal on every input, so are all scores.
+@dataclass(frozen=True, eq=False)
+class Obligations:
+    """Pairs of literals that must be equal on every input: outputs with what is claimed of them, and bits of sums."""
+
+    graph: Graph
+    claims: Int32[np.ndarray, "claims 2"]
+    sums: Int32[np.ndarray, "bits 2"]
+
+    @property
+    def pairs(self) -> Int32[np.ndarray, "pairs 2"]:
+        """All pairs of literals that are not the same literal twice."""
+        pairs = np.concatenate([self.claims, self.sums])
+        return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+def obligations(spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs"]) -> Obligations | None:
+    """What must be equal for all scores to be equal on every input.
 
     ``claims`` gives for every output, spec's first, a literal of ``join(spec, impl)`` that it is said to equal; they
     need not be trusted, because they are among the pairs. None means that this readout cannot be settled this way.
@@ -75,8 +88,7 @@ def obligations(
     if parts is None:
         return None
     graph, sums = add_sums(graph, parts)
-    pairs = np.concatenate([np.stack([2 * outputs, claims], axis=1), sums]).astype(np.int32)
-    return graph, pairs[pairs[:, 0] != pairs[:, 1]]
+    return Obligations(graph, np.stack([2 * outputs, claims], axis=1).astype(np.int32), sums)
 
 
 def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:

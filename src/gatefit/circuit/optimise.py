@@ -20,12 +20,8 @@ MAX_ROUNDS: Final = 20
 WORTH_A_ROUND: Final = 5_000
 """Another round is worth its time if the last one removed more than one gate in so many."""
 
-_STAGES: Final[tuple[tuple[Pass, ...], ...]] = (
-    STRUCTURAL,
-    (*STRUCTURAL, rewrite_cuts),
-    (*STRUCTURAL, rewrite_cuts, merge_equivalent),
-)
-"""Stage k of a pipeline runs to its fixpoint before stage k + 1 starts, so that slow passes see small circuits."""
+_STAGES: Final[tuple[tuple[Pass, ...], ...]] = ((), (rewrite_cuts,), (rewrite_cuts, merge_equivalent))
+"""The deeper passes of each stage, which ends before the next one starts, so that slow passes see small circuits."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +68,18 @@ def optimise(circuit: Circuit, level: int = DEFAULT_LEVEL) -> tuple[Circuit, Rep
         raise ValueError(f"level must be 0, 1, 2 or 3, got {level!r}")
     before = int(circuit.gates.size)
     steps: list[Step] = []
+    found_nothing: dict[Pass, int] = {}  # among how many gates: a pass need not look at the same ones again
     for stage in _STAGES[:level]:
         for _ in range(MAX_ROUNDS):
             gates = circuit.gates.size
             for optimisation in stage:
-                circuit = _timed(optimisation, circuit, steps)
+                if found_nothing.get(optimisation) != circuit.gates.size:
+                    circuit = _timed(optimisation, circuit, steps)
+                    if steps[-1].gates_before == steps[-1].gates_after:
+                        found_nothing[optimisation] = steps[-1].gates_after
+            if not stage or circuit.gates.size < gates:
+                for optimisation in STRUCTURAL:
+                    circuit = _timed(optimisation, circuit, steps)
             if gates - circuit.gates.size <= gates // WORTH_A_ROUND:
                 break
     return circuit, Report(before, int(circuit.gates.size), tuple(steps))

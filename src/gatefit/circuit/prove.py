@@ -17,7 +17,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 from jaxtyping import Bool, Int32, Shaped
@@ -26,9 +26,11 @@ from gatefit.circuit import simulate
 from gatefit.circuit.certificate import refuse_existing, write_certificate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.miter import Graph, dimacs, equalities_cnf, join, obligations
+from gatefit.circuit.patterns import PATTERNS, signatures
+from gatefit.circuit.queries import CONFLICTS
 from gatefit.circuit.rup import find_flaw
-from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_patterns, try_random_inputs
-from gatefit.circuit.sweep import PATTERNS, Swept, signatures, sweep
+from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_random_inputs, try_words
+from gatefit.circuit.sweep import Swept, sweep
 
 
 class _Verdict:
@@ -65,6 +67,10 @@ class Undecided(_Verdict):
     reason: str
 
 
+PATIENT_CONFLICTS: Final = 50_000
+NO_LIMIT: Final = 2**62
+"""Conflicts spent on outputs that do not cancel, and on the sums of such outputs (where only the timeout counts)."""
+
 Verdict = Equivalent | Counterexample | Undecided
 
 
@@ -95,32 +101,35 @@ def prove(
         return _replayed(spec, impl, bits)
     swept = sweep(graph, outputs, deadline=deadline, known=known, seed=seed)
     queries = swept.queries
-    bits = try_patterns(spec, impl, swept.patterns)
+    bits = try_words(spec, impl, swept.words)
     if bits is not None:
         return _replayed(spec, impl, bits)
     claims = swept.literals[outputs]
-    built = obligations(spec, impl, claims)
-    if built is None:
-        return _try_everything(spec, impl, path, start, queries)
-    larger, pairs = built
-    if larger.nodes > graph.nodes:
-        # Sums that do not cancel bit by bit: sweep again with adders, whose bits must be decided.
-        wanted = np.unique(np.concatenate([outputs, pairs.ravel() >> 1])).astype(np.int32)
-        swept = sweep(larger, wanted, deadline=deadline, known=signatures(larger, patterns, seed), seed=seed)
+    goal = obligations(spec, impl, claims)
+    if goal is None:
+        obstacle = f"the {type(spec.readout).__name__} readouts do not add the same terms in the same order"
+        return _try_everything(spec, impl, path, start, queries, obstacle)
+    if len(goal.sums):
+        # Not everything cancels: sweep again with adders, patient with what they add, until their bits are decided.
+        budgets = np.full(goal.graph.nodes, CONFLICTS)
+        budgets[goal.graph.operands[:, graph.gates.size :]] = PATIENT_CONFLICTS
+        budgets[goal.sums >> 1] = NO_LIMIT
+        roots = (goal.pairs >> 1).ravel()
+        known = signatures(goal.graph, patterns, seed)
+        swept = sweep(goal.graph, roots, budgets=budgets, deadline=deadline, known=known, seed=seed)
         queries += swept.queries
-        bits = try_patterns(spec, impl, swept.patterns)
+        bits = try_words(spec, impl, swept.words)
         if bits is not None:
             return _replayed(spec, impl, bits)
+    pairs = goal.pairs
     left, right = (swept.literals[side >> 1] ^ (side & 1) for side in pairs.T)
     if np.any(left != right):
-        if swept.complete:
-            return _try_everything(spec, impl, path, start, queries)
-        return Undecided(
-            f"{np.count_nonzero(left != right)} of {len(pairs)} equalities were not decided within {timeout:g} s; "
-            f"raise the timeout"
-        )
-    cnf = equalities_cnf(larger, pairs)
-    proof = _refutation(larger, pairs, swept)
+        open_pairs = f"{np.count_nonzero(left != right)} of {len(pairs)} equalities were not decided"
+        if time.monotonic() > deadline:
+            return Undecided(f"{open_pairs} within {timeout:g} s; raise the timeout")
+        return _try_everything(spec, impl, path, start, queries, open_pairs)
+    cnf = equalities_cnf(goal.graph, pairs)
+    proof = _refutation(goal.graph, pairs, swept)
     flaw = find_flaw(cnf, proof)
     if flaw is not None:
         return Undecided(f"the proof that was found does not pass its check: {flaw}; this is a defect, report it")
@@ -163,13 +172,14 @@ def _replayed(spec: Circuit, impl: Circuit, bits: Bool[np.ndarray, "inputs"]) ->
     return Counterexample(bits, one, two)
 
 
-def _try_everything(spec: Circuit, impl: Circuit, path: Path | None, start: float, queries: int) -> Verdict:
-    """For readouts that cannot be settled bit by bit: floating-point sums of different terms, colliding values."""
+def _try_everything(
+    spec: Circuit, impl: Circuit, path: Path | None, start: float, queries: int, obstacle: str
+) -> Verdict:
+    """For what cannot be settled bit by bit: floating-point sums of different terms, values that collide."""
     if spec.inputs > EXHAUSTIVE_INPUTS:
         return Undecided(
-            f"the {type(spec.readout).__name__} readouts do not add the same terms in the same order, no difference "
-            f"was found, and {spec.inputs} inputs are too many to try all patterns (at most {EXHAUSTIVE_INPUTS}); "
-            f"keep the order of outputs and their weights"
+            f"{obstacle}, no difference was found, and {spec.inputs} inputs are too many to try all patterns (at most "
+            f"{EXHAUSTIVE_INPUTS}); keep the order of the outputs and their weights"
         )
     bits = try_all_inputs(spec, impl)
     if bits is not None:

@@ -1,7 +1,7 @@
 """Looking for an input on which two circuits have different scores.
 
     random      bit-parallel, 64 patterns a word; outputs whose signatures cancel are not even added up
-    given       patterns that the solver found to tell some nodes apart
+    given       patterns that tell some nodes apart, found by the solver
     exhaustive  all 2^inputs patterns, where they are few
 
 A search that finds nothing proves nothing, except the exhaustive one. What it finds is replayed by ``circuit.simulate``
@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int32, UInt8, UInt64
+from jaxtyping import Bool, Int32, UInt64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.miter import Graph, join, remainders
-from gatefit.circuit.sweep import CHUNK_WORDS, random_chunks, simulate_chunk
+from gatefit.circuit.patterns import CHUNK_WORDS, Signatures, random_chunks, simulate_chunk
 
 EXHAUSTIVE_INPUTS: Final = 16
 """Circuits with at most this many inputs can be compared by trying them all."""
@@ -25,7 +25,7 @@ EXHAUSTIVE_INPUTS: Final = 16
 def try_random_inputs(
     spec: Circuit,
     impl: Circuit,
-    known: tuple[UInt64[np.ndarray, "nodes"], UInt8[np.ndarray, "nodes"]],
+    known: Signatures,
     patterns: int,
     seed: int,
 ) -> Bool[np.ndarray, "inputs"] | None:
@@ -42,13 +42,12 @@ def try_random_inputs(
     return _first_difference(spec, impl, graph, outputs, random_chunks(graph.inputs, patterns, seed))
 
 
-def try_patterns(
-    spec: Circuit, impl: Circuit, patterns: Bool[np.ndarray, "patterns inputs"]
+def try_words(
+    spec: Circuit, impl: Circuit, words: UInt64[np.ndarray, "inputs words"]
 ) -> Bool[np.ndarray, "inputs"] | None:
-    """The first of the given patterns with different scores."""
+    """The first of the given patterns, 64 a word, with different scores."""
     graph, outputs = join(spec, impl)
-    size = 64 * CHUNK_WORDS
-    chunks = (_packed(patterns[i : i + size]) for i in range(0, len(patterns), size))
+    chunks = (words[:, i : i + CHUNK_WORDS] for i in range(0, words.shape[1], CHUNK_WORDS))
     return _first_difference(spec, impl, graph, outputs, chunks)
 
 

@@ -221,3 +221,23 @@ def cut_window(roots, limit, inputs, level, kinds, reads, stamp, visited, values
                 bit += 1
             return gates, free, full, 64 * w + bit
     return gates, free, full, -1
+
+
+@njit(cache=True)
+def unloaded_below(node, other, inputs, reads, loaded):
+    """The gates below two nodes that are not marked as loaded, which they are from now on."""
+    found = [np.int32(0)]
+    found.clear()
+    for root in (node, other):
+        if root > inputs and not loaded[root]:
+            loaded[root] = True
+            found.append(np.int32(root))
+    at = 0
+    while at < len(found):
+        for side in range(2):
+            operand = reads[side, found[at]]
+            if operand > inputs and not loaded[operand]:
+                loaded[operand] = True
+                found.append(operand)
+        at += 1
+    return np.array(found, dtype=np.int32)

@@ -81,20 +81,23 @@ def fold_outputs(
     if isinstance(readout, Affine):
         return replace(readout, outputs=int((~constant).sum()), offset=readout.offset + int(ones.sum())), ~constant
     # Ones before the first variable output are added to the bias first in any case.
-    leading = ones & (np.cumsum(~constant) == 0)
-    readout = _add_to_bias(readout, leading)
-    rest = ones & ~leading
+    readout, left = _add_to_bias(readout, ones & (np.cumsum(~constant) == 0))
+    rest = ones & (left | (np.cumsum(~constant) > 0))
     if adds_exactly(Linear(readout.weights[:, ~constant | rest], readout.bias)):
-        readout, rest = _add_to_bias(readout, rest), np.zeros_like(rest)
+        readout, rest = _add_to_bias(readout, rest)
     stays = ~constant | rest
     return Linear(readout.weights[:, stays], readout.bias), stays
 
 
-def _add_to_bias(readout: Linear, outputs: Bool[np.ndarray, "outputs"]) -> Linear:
+def _add_to_bias(readout: Linear, outputs: Bool[np.ndarray, "outputs"]) -> tuple[Linear, Bool[np.ndarray, "outputs"]]:
+    """The readout with the weights of ``outputs`` in its bias, and those outputs that did not fit a float32."""
     bias = readout.bias.copy()
-    for i in np.flatnonzero(outputs):
-        bias += readout.weights[:, i]
-    return Linear(readout.weights, bias)
+    with np.errstate(over="ignore"):
+        for i in np.flatnonzero(outputs):
+            bias += readout.weights[:, i]
+    if not np.isfinite(bias).all():
+        return readout, outputs
+    return Linear(readout.weights, bias), np.zeros_like(outputs)
 
 
 def adds_exactly(readout: Linear) -> bool:

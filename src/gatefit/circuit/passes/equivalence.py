@@ -8,6 +8,7 @@ merged so far, so that every query is about a small difference. A query that tak
 node stays. Nothing is merged without the solver's word.
 """
 
+from contextlib import closing
 from enum import Enum
 from typing import Any, Final
 
@@ -22,8 +23,9 @@ from gatefit.circuit.passes.structural import merge_duplicates, remove_dead
 from gatefit.circuit.passes.sweep import share
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B
 
-_SOLVER: Final = "glucose4"  # the fastest here of those that accept a budget of conflicts
-_VARIABLES_PER_SOLVER: Final = 4096
+_SOLVER: Final = "minisat22"  # many easy queries: faster here than glucose, and it takes budgets
+_PROPAGATIONS_PER_CONFLICT: Final = 5_000  # deep cones can spend minutes on propagations alone
+_VARIABLES_PER_SOLVER: Final = 4096  # more slow down every answer, because a model assigns them all
 _MAX_PATTERNS: Final = 1000
 
 
@@ -36,23 +38,22 @@ def merge_equivalent(circuit: Circuit, *, conflicts: int = 200, words: int = 102
     # Any patterns will do, because SAT decides; fixed ones give the same circuit every time.
     signatures = Signatures(circuit, np.random.default_rng(0), words)
     merged = 2 * np.arange(circuit.nodes, dtype=np.int64)
-    queries = _Queries(circuit, merged, conflicts)
     # What reads one operand or none is an inverter or constant that an output needs.
     two = DEPENDS_ON_A[circuit.gates] & DEPENDS_ON_B[circuit.gates]
-    for node in np.intersect1d(signatures.members, circuit.inputs + np.flatnonzero(two)).tolist():
-        # Every pattern splits the class; the bound only guards against a collision of hashes.
-        for _ in range(_MAX_PATTERNS):
-            other = signatures.representative(node)
-            if other is None:
-                break
-            literal = 2 * other + signatures.opposite(node, other)
-            pattern = queries.difference(node, literal)
-            if isinstance(pattern, Verdict):
-                if pattern is Verdict.EQUAL:
-                    merged[node] = literal
-                break
-            signatures.tell_apart(pattern)
-    queries.close()
+    with closing(Queries(circuit, merged, conflicts)) as queries:
+        for node in np.intersect1d(signatures.members, circuit.inputs + np.flatnonzero(two)).tolist():
+            # Every pattern splits the class; the bound only guards against a collision of hashes.
+            for _ in range(_MAX_PATTERNS):
+                other = signatures.representative(node)
+                if other is None:
+                    break
+                literal = 2 * other + signatures.opposite(node, other)
+                answer = queries.difference(node, literal)
+                if isinstance(answer, Verdict):
+                    if answer is Verdict.EQUAL:
+                        merged[node] = literal
+                    break
+                signatures.tell_apart(answer)
     return remove_dead(assemble(circuit, share(circuit, merged)))
 
 
@@ -63,23 +64,27 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-class _Queries:
+class Queries:
     """Asks whether two literals can differ; loads the gates below them on demand, as ``merged`` so far."""
 
     def __init__(self, circuit: Circuit, merged: Int64[np.ndarray, "nodes"], conflicts: int) -> None:
         self._circuit, self._merged, self._conflicts = circuit, merged, conflicts
         self._variable = np.zeros(circuit.nodes, np.int32)
         self._stack = np.empty(2 * circuit.nodes + 2, np.int32)
-        self._used = 0
+        self._used = self._room = 0
         self._solver: Any = None
 
     def difference(self, node: int, literal: int) -> Verdict | Bool[np.ndarray, "inputs"]:
         """An input pattern for which the node differs from the literal, or why there is none."""
-        if self._solver is None or self._used > _VARIABLES_PER_SOLVER:
+        if self._solver is None or self._used > self._room:
             self._restart()
+            # A deep cone is worth keeping for the next queries, which are likely to share it.
+            self._load(2 * node)
+            self._room = max(_VARIABLES_PER_SOLVER, 2 * self._used)
         x, y = self._load(2 * node), self._load(literal)
         for assumptions in ([x, -y], [-x, y]):
             self._solver.conf_budget(self._conflicts)
+            self._solver.prop_budget(self._conflicts * _PROPAGATIONS_PER_CONFLICT)
             answer = self._solver.solve_limited(assumptions=assumptions)
             if answer is None:
                 return Verdict.UNKNOWN
@@ -118,6 +123,7 @@ class _Queries:
         return -variable if literal & 1 else variable
 
     def close(self) -> None:
+        """Free the solver."""
         if self._solver is not None:
             self._solver.delete()
             self._solver = None

@@ -6,7 +6,7 @@
 
 A chain is written three hexadecimal digits a step: the gate's number and its operands, 0 to 3 being y0 to y3 and
 4 the first step; the last step is the result. Two classes need no gate ("-"): constants and variables. The chains
-come from an exhaustive search (tests/circuit/optimal_chains.py); none needs more than seven gates.
+come from an exhaustive search (tests/optimal_chains.py); none needs more than seven gates.
 """
 
 from functools import cache

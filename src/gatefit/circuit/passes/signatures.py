@@ -33,6 +33,9 @@ class Signatures:
         self._phase = np.zeros(circuit.nodes + 1, np.uint64)
         self._first = True
         self._members = np.arange(CONSTANT, circuit.nodes)
+        if 2**circuit.inputs <= 64 * _WORDS:
+            self._add(_all_patterns(circuit.inputs))
+            return
         idle = 0
         for _ in range(-(-words // _WORDS)):
             before = self._members.size
@@ -91,6 +94,13 @@ class Signatures:
         flips = np.bitwise_and.reduce(self._rng.integers(0, 2**64, (4, *shape), dtype=np.uint64))
         flips[:, 0] &= ~np.uint64(1)
         self._add(words ^ flips)
+
+
+def _all_patterns(inputs: int) -> np.ndarray:
+    """Every input pattern (again and again, if there are fewer than bits), as words."""
+    pattern = np.arange(64 * _WORDS)[None, :] >> np.arange(inputs)[:, None] & 1
+    bits = pattern.reshape(inputs, _WORDS, 64).astype(np.uint64)
+    return np.asarray(np.bitwise_or.reduce(bits << np.arange(64, dtype=np.uint64), axis=2))
 
 
 @numba.njit(cache=True)

@@ -1,0 +1,138 @@
+"""Questions to a SAT solver: can two nodes of a reduced graph differ?
+
+    ask_window    a few gates with free leaves, a fresh solver that writes a proof: "no" can be trusted after checking
+    WholeCones    all gates below the two nodes, one solver kept for all questions: "yes" comes with an input
+
+A node's gate is ``kinds[node]`` over the nodes ``reads[:, node]``; node 0 is false. Nothing is concluded here: learnt
+clauses are checked by ``circuit.rup``, inputs are simulated.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Int32, UInt8
+
+from gatefit.circuit.cnf import PRIME_CLAUSES
+from gatefit.circuit.sweep_numba import unloaded_below
+
+CONFLICTS: Final = 300
+SLICE: Final = 10_000
+"""Conflicts that a question may cost by default; and between two looks at the clock for one that may cost more."""
+
+CONE_CONFLICTS: Final = 50
+"""The same for the first look at a whole cone: an input that tells nodes apart is found soon or not at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The question whether node equals other, or its complement if ``inverted``, and what an answer may cost."""
+
+    node: int
+    other: int
+    inverted: int
+    conflicts: int
+    deadline: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """``equal`` is None if the question was too hard; if it is False, ``ones`` are the leaves' values that show it."""
+
+    equal: bool | None
+    ones: Bool[np.ndarray, "leaves"] = field(default_factory=lambda: np.empty(0, bool))
+    learnt: list[list[int]] = field(default_factory=list)
+    """If equal: clauses over node variables (node + 1), in the order in which they follow, each ended by 0."""
+
+
+def ask_window(
+    pair: Pair,
+    inner: list[int],
+    leaves: list[int],
+    kinds: UInt8[np.ndarray, "nodes"],
+    reads: Int32[np.ndarray, "2 nodes"],
+    whole: bool = False,
+) -> Answer:
+    """Ask about the gates ``inner`` over free ``leaves``; only a ``whole`` cone is worth the pair's full budget."""
+    from pysat.solvers import Solver
+
+    names = [*inner, *leaves, 0]
+    local = {n: i for i, n in enumerate(names, start=1)}
+    clauses = [[-len(names)], *_gate_clauses(inner, kinds, reads, local)]
+    # Glucose is quick to set up for thousands of small questions, CaDiCaL strong on the few hard ones.
+    conflicts = pair.conflicts if whole else CONFLICTS
+    name = "cadical195" if conflicts > CONFLICTS else "glucose4"
+    with Solver(name=name, bootstrap_with=clauses, with_proof=True) as solver:
+        answer = _both_ways(solver, local[pair.node], local[pair.other], pair, conflicts)
+        if answer:
+            values = np.array(solver.get_model()[: len(names)]) > 0
+            return Answer(False, values[len(inner) : len(inner) + len(leaves)])
+        if answer is None:
+            return Answer(None)
+        lines: list[str] = solver.get_proof()
+    number = [0, *(n + 1 for n in names)]
+    # Deletions are left to the caller; a bare "0" means: unsatisfiable under the assumptions.
+    learnt = [[int(v) for v in line.split()] for line in lines if line[0] not in "d0"]
+    return Answer(True, learnt=[[number[v] if v >= 0 else -number[-v] for v in clause] for clause in learnt])
+
+
+class WholeCones:
+    """A solver that keeps every gate it was ever asked about; it writes no proof."""
+
+    def __init__(self, inputs: int, kinds: UInt8[np.ndarray, "nodes"], reads: Int32[np.ndarray, "2 nodes"]) -> None:
+        self.inputs, self.kinds, self.reads = inputs, kinds, reads
+        self.loaded = np.zeros(kinds.size, bool)
+        self.solver: Any = None
+
+    def ask(self, pair: Pair) -> Answer:
+        """Look for an input that tells the pair apart; ``ones`` are the values of all inputs."""
+        from pysat.solvers import Solver
+
+        if self.solver is None:
+            self.solver = Solver(name="glucose4", bootstrap_with=[[-1]])
+        fresh = unloaded_below(pair.node, pair.other, self.inputs, self.reads, self.loaded)
+        for clause in _gate_clauses(fresh.tolist(), self.kinds, self.reads, range(1, self.kinds.size + 1)):
+            self.solver.add_clause(clause)
+        differ = _both_ways(self.solver, pair.node + 1, pair.other + 1, pair, CONE_CONFLICTS)
+        if not differ:
+            return Answer(None if differ is None else True)
+        # Variables beyond the largest loaded one have no value; inputs come first.
+        model = np.array(self.solver.get_model()[1 : 1 + self.inputs])
+        ones = np.zeros(self.inputs, bool)
+        ones[: model.size] = model > 0
+        return Answer(False, ones)
+
+    def close(self) -> None:
+        """Free the solver."""
+        if self.solver is not None:
+            self.solver.delete()
+
+
+def _gate_clauses(
+    nodes: Iterable[int],
+    kinds: UInt8[np.ndarray, "nodes"],
+    reads: Int32[np.ndarray, "2 nodes"],
+    variable: Any,
+) -> Iterator[list[int]]:
+    for node in nodes:
+        a, b, n = variable[int(reads[0, node])], variable[int(reads[1, node])], variable[node]
+        for clause in PRIME_CLAUSES[kinds[node]]:
+            yield [sign * v for sign, v in zip(clause, (a, b, n), strict=True) if sign]
+
+
+def _both_ways(solver: Any, x: int, y: int, pair: Pair, conflicts: int) -> bool | None:
+    """Whether x and y can differ; they are complements if they are expected to be."""
+    y = -y if pair.inverted else y
+    for assumptions in ([x, -y], [-x, y]):
+        answer, left = None, conflicts
+        while answer is None:
+            solver.conf_budget(min(left, SLICE))
+            answer = solver.solve_limited(assumptions=assumptions)
+            left -= SLICE
+            if answer is None and (left <= 0 or time.monotonic() > pair.deadline):
+                return None
+        if answer:
+            return True
+    return False
