@@ -1,31 +1,115 @@
-"""Bits, packed: data sets held as rows of bits, batches as words of 64 samples.
+"""Boolean data as bits, in the two orders that matter.
 
-    rows    uint64 (samples, ⌈bits/64⌉)    bit i of word j of a sample is its feature 64 j + i      for keeping
-    words   uint64 (⌈samples/64⌉, bits)    bit s of word [w, i] is feature i of sample 64 w + s     for computing
+    rows    uint64 (samples, ⌈bits/64⌉)    bit b % 64 of rows[s, b // 64] is bit b of sample s      for keeping
+    words   uint64 (⌈samples/64⌉, bits)    bit s % 64 of words[s // 64, b] is bit b of sample s     for computing
 
-Rows become words by transposing 64 × 64 bits at a time. Bits beyond the last sample or feature are zero.
+A data set is stored row by row, so that a batch is gathered by copying rows. A batch is stored sixty-four samples to a
+word, so that one bit operation serves them all, and one word after another, so that sixty-four samples of all bits lie
+together. From one to the other is a transpose of 64 x 64 bits. Bits beyond the last sample or bit are 0.
 """
 # mypy: disable-error-code="no-untyped-def"
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, UInt64
+from jaxtyping import Bool, Float, Int, UInt64
 from numba import njit
 
 _kernel = njit(cache=True, nogil=True)
 
 
+@_kernel
+def _transpose(block):
+    """Exchange bit j of word i and bit i of word j, for all sixty-four of both."""
+    width, mask = 32, np.uint64(0x00000000FFFFFFFF)
+    while width:
+        shift = np.uint64(width)
+        for group in range(0, 64, 2 * width):
+            for i in range(width):
+                low, high = block[group + i], block[group + width + i]
+                moved = ((low >> shift) ^ high) & mask
+                block[group + i] = low ^ (moved << shift)
+                block[group + width + i] = high ^ moved
+        width //= 2
+        mask ^= mask << np.uint64(width)
+
+
+@_kernel
+def _gather(rows, indices, words):
+    bits = words.shape[1]
+    block = np.empty(64, dtype=np.uint64)
+    for word in range(words.shape[0]):
+        samples = min(64, indices.size - 64 * word)
+        for column in range(rows.shape[1]):
+            for i in range(samples):
+                block[i] = rows[indices[64 * word + i], column]
+            block[samples:] = 0
+            _transpose(block)
+            width = min(64, bits - 64 * column)
+            words[word, 64 * column : 64 * column + width] = block[:width]
+
+
+@_kernel
+def _scatter(words, rows):
+    block = np.empty(64, dtype=np.uint64)
+    for word in range(words.shape[0]):
+        samples = min(64, rows.shape[0] - 64 * word)
+        for column in range(rows.shape[1]):
+            width = min(64, words.shape[1] - 64 * column)
+            block[:width] = words[word, 64 * column : 64 * column + width]
+            block[width:] = 0
+            _transpose(block)
+            rows[64 * word : 64 * word + samples, column] = block[:samples]
+
+
+@_kernel
+def _unpack_features(words, values):
+    """values[b, s] = bit b of sample s, as a number."""
+    one, zero = values.dtype.type(1), values.dtype.type(0)
+    for word in range(words.shape[0]):
+        first = 64 * word
+        samples = min(64, values.shape[1] - first)
+        for b in range(words.shape[1]):
+            own, row = words[word, b], values[b, first : first + samples]
+            for s in range(samples):
+                row[s] = one if (own >> np.uint64(s)) & np.uint64(1) else zero
+
+
+@_kernel
+def _count(words, counts):
+    """counts[group, s] = how many bits of the group are set in sample s."""
+    size = words.shape[1] // counts.shape[0]
+    total = np.empty(64, dtype=np.int32)
+    for word in range(words.shape[0]):
+        samples = min(64, counts.shape[1] - 64 * word)
+        for group in range(counts.shape[0]):
+            total[:] = 0
+            for b in range(group * size, (group + 1) * size):
+                own = words[word, b]
+                for s in range(64):
+                    total[s] += np.int32((own >> np.uint64(s)) & np.uint64(1))
+            counts[group, 64 * word : 64 * word + samples] = total[:samples]
+
+
 @dataclass(frozen=True, eq=False)
 class PackedBatch:
-    """A batch of samples, 64 to a word."""
+    """A batch of Boolean samples, sixty-four to a word."""
 
     words: UInt64[np.ndarray, "words bits"]
     samples: int
 
+    def __post_init__(self) -> None:
+        if self.words.dtype != np.uint64 or self.words.ndim != 2 or not self.words.flags.c_contiguous:
+            raise TypeError(
+                f"a packed batch needs contiguous uint64 words (words, bits), got {self.words.dtype} of shape "
+                f"{self.words.shape}; make it with pack() or gather()"
+            )
+        if self.samples < 0 or -(-self.samples // 64) != self.words.shape[0]:
+            raise ValueError(f"{self.samples} samples need {-(-self.samples // 64)} words, got {self.words.shape[0]}")
+
     @property
     def bits(self) -> int:
-        """Features of a sample."""
+        """Bits of one sample."""
         return int(self.words.shape[1])
 
     def __len__(self) -> int:
@@ -33,38 +117,44 @@ class PackedBatch:
 
 
 def pack_rows(values: Bool[np.ndarray, "samples bits"]) -> UInt64[np.ndarray, "samples row_words"]:
-    """A Boolean matrix as rows of bits."""
+    """A Boolean matrix as rows of bits; rows packed piece by piece may be concatenated."""
     values = _matrix(values)
     packed = np.packbits(values, axis=1, bitorder="little")
-    rows = np.zeros((values.shape[0], -(-values.shape[1] // 64) * 8), dtype=np.uint8)
+    rows = np.zeros((values.shape[0], 8 * -(-values.shape[1] // 64)), dtype=np.uint8)
     rows[:, : packed.shape[1]] = packed
     return rows.view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack_rows(rows: UInt64[np.ndarray, "samples row_words"], bits: int) -> Bool[np.ndarray, "samples bits"]:
     """Rows of bits as a Boolean matrix."""
-    bytes_ = np.ascontiguousarray(rows).astype("<u8", copy=False).view(np.uint8)
-    return np.unpackbits(bytes_, axis=1, count=bits, bitorder="little").view(np.bool_)
+    _check_rows(rows, bits)
+    octets = np.ascontiguousarray(rows).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=bits, bitorder="little").view(np.bool_)
 
 
-def gather(
-    rows: UInt64[np.ndarray, "samples row_words"], indices: Int64[np.ndarray, "batch"], bits: int
-) -> PackedBatch:
-    """The samples at ``indices`` as one batch, 64 to a word."""
-    words = np.empty((-(-len(indices) // 64), bits), dtype=np.uint64)
-    _gather(rows, np.asarray(indices, dtype=np.int64), words)
-    return PackedBatch(words, len(indices))
+def gather(rows: UInt64[np.ndarray, "samples row_words"], indices: Int[np.ndarray, "batch"], bits: int) -> PackedBatch:
+    """The samples at ``indices`` as one batch, sixty-four to a word."""
+    _check_rows(rows, bits)
+    indices = np.ascontiguousarray(indices, dtype=np.int64)
+    if indices.size and not 0 <= indices.min() <= indices.max() < rows.shape[0]:
+        raise IndexError(
+            f"indices run from {indices.min()} to {indices.max()}, there are {rows.shape[0]} samples, numbered from 0"
+        )
+    words = np.empty((-(-indices.size // 64), bits), dtype=np.uint64)
+    _gather(rows, indices, words)
+    return PackedBatch(words, int(indices.size))
 
 
 def pack(values: Bool[np.ndarray, "samples bits"]) -> PackedBatch:
     """A Boolean matrix as one batch."""
-    values = _matrix(values)
     return gather(pack_rows(values), np.arange(values.shape[0]), values.shape[1])
 
 
 def unpack(batch: PackedBatch) -> Bool[np.ndarray, "samples bits"]:
     """The batch as a Boolean matrix."""
-    return unpack_features(batch, np.uint8).T.astype(np.bool_)
+    rows = np.empty((batch.samples, -(-batch.bits // 64)), dtype=np.uint64)
+    _scatter(batch.words, rows)
+    return unpack_rows(rows, batch.bits)
 
 
 def unpack_features(batch: PackedBatch, dtype: type[np.generic] = np.float32) -> Float[np.ndarray, "bits samples"]:
@@ -74,52 +164,24 @@ def unpack_features(batch: PackedBatch, dtype: type[np.generic] = np.float32) ->
     return result
 
 
+def group_counts(batch: PackedBatch, groups: int) -> Int[np.ndarray, "samples groups"]:
+    """How many bits are set in each of ``groups`` equal groups of neighbouring bits."""
+    if groups < 1 or batch.bits % groups:
+        raise ValueError(f"{batch.bits} bits cannot be divided into {groups} equal groups")
+    counts = np.empty((groups, batch.samples), dtype=np.int32)
+    _count(batch.words, counts)
+    return counts.T
+
+
 def _matrix(values: np.ndarray) -> np.ndarray:
     if values.ndim != 2 or values.dtype not in (np.bool_, np.uint8):
         raise TypeError(f"bits come as a Boolean matrix (samples, bits), got {values.dtype} of shape {values.shape}")
     return values
 
 
-@_kernel
-def _transpose(block):
-    """Transpose 64 × 64 bits in place: swap ever smaller off-diagonal squares (Hacker's Delight, 7-3)."""
-    half = 32
-    mask = np.uint64(0x00000000FFFFFFFF)
-    while half:
-        shift = np.uint64(half)
-        row = 0
-        while row < 64:
-            for k in range(row, row + half):
-                swap = ((block[k] >> shift) ^ block[k + half]) & mask
-                block[k] ^= swap << shift
-                block[k + half] ^= swap
-            row += 2 * half
-        half >>= 1
-        mask ^= mask << np.uint64(half)
-
-
-@_kernel
-def _gather(rows, indices, words):
-    block = np.empty(64, dtype=np.uint64)
-    bits = words.shape[1]
-    for w in range(words.shape[0]):
-        first = 64 * w
-        filled = min(64, indices.size - first)
-        for j in range(rows.shape[1]):
-            for k in range(filled):
-                block[k] = rows[indices[first + k], j]
-            for k in range(filled, 64):
-                block[k] = 0
-            _transpose(block)
-            for k in range(min(64, bits - 64 * j)):
-                words[w, 64 * j + k] = block[k]
-
-
-@_kernel
-def _unpack_features(words, result):
-    samples = result.shape[1]
-    for w in range(words.shape[0]):
-        for i in range(words.shape[1]):
-            word = words[w, i]
-            for s in range(64 * w, min(64 * w + 64, samples)):
-                result[i, s] = (word >> np.uint64(s & 63)) & np.uint64(1)
+def _check_rows(rows: np.ndarray, bits: int) -> None:
+    if rows.dtype != np.uint64 or rows.ndim != 2 or rows.shape[1] != -(-bits // 64):
+        raise TypeError(
+            f"{bits} bits a sample are uint64 rows (samples, {-(-bits // 64)}), got {rows.dtype} of shape "
+            f"{rows.shape}; make them with pack_rows()"
+        )

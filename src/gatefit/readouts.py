@@ -36,18 +36,28 @@ class Readout(nn.Module, ABC):
     """From (batch, gates) to (batch, classes)."""
 
     classes: int
+    groups: int | None
+    """Into how many equal groups the gates are summed; None where each gate is read by itself."""
 
     @abstractmethod
+    def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
+        """Scores that are trained, from the sums over groups (or the gates themselves, without groups)."""
+
     def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """Scores that are trained."""
+        return self.from_sums(y if self.groups is None else group_sums(y, self.groups))
 
     @abstractmethod
     def harden(self) -> deployed_readouts.Readout:
         """What the circuit computes."""
 
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
-        """The circuit's scores of Boolean ``y``; sums of ones are exact, so GroupSum is what it is in training."""
-        return self(y)  # type: ignore[no-any-return]
+        """The circuit's scores of Boolean ``y``, to the bit."""
+        return self.deployed_from_sums(y if self.groups is None else group_sums(y, self.groups))
+
+    def deployed_from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
+        """The same from sums; sums of ones are exact, so what is trained is what is deployed."""
+        return self.from_sums(sums)
 
 
 class GroupSum(Readout):
@@ -56,12 +66,12 @@ class GroupSum(Readout):
     def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
         super().__init__()
         check_groups(gates, classes)
-        self.gates, self.classes = gates, classes
+        self.gates, self.classes, self.groups = gates, classes, classes
         self.temperature = readout_temperature(temperature, gates // classes)
 
-    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+    def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
         """Group sums over the temperature."""
-        return group_sums(y, self.classes) / self.temperature
+        return sums / self.temperature
 
     def harden(self) -> deployed_readouts.GroupSum:
         """Integer group sums."""
@@ -81,15 +91,15 @@ class LinearReadout(Readout):
     def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
         super().__init__()
         check_groups(gates, classes)
-        self.gates, self.classes = gates, classes
+        self.gates, self.classes, self.groups = gates, classes, None
         self.temperature = readout_temperature(temperature, gates // classes)
         groups = torch.arange(classes).repeat_interleave(gates // classes)
         self.weight = nn.Parameter((groups == torch.arange(classes)[:, None]).float() / self.temperature)
         self.bias = nn.Parameter(torch.zeros(classes))
 
-    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+    def from_sums(self, sums: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """b + W y."""
-        return y @ self.weight.T + self.bias
+        return sums @ self.weight.T + self.bias
 
     def harden(self) -> deployed_readouts.Linear:
         """Weights on a grid of powers of two, so coarse that float32 sums are exact in any order."""
@@ -103,10 +113,10 @@ class LinearReadout(Readout):
             ((weight * scale).round() / scale).float().numpy(), ((bias * scale).round() / scale).float().numpy()
         )
 
-    def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
+    def deployed_from_sums(self, sums: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """b + W y with the deployed weights: exact, so the order of summation does not matter."""
         hardened = self.harden()
-        return y.float() @ torch.tensor(hardened.weights).T + torch.tensor(hardened.bias)
+        return sums.float() @ torch.tensor(hardened.weights).T + torch.tensor(hardened.bias)
 
 
 class RegressionReadout(Readout):
@@ -116,24 +126,24 @@ class RegressionReadout(Readout):
         super().__init__()
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"the regression range needs finite low < high, got {low} and {high}")
-        self.gates, self.classes = gates, 1
+        self.gates, self.classes, self.groups = gates, 1, 1
         self.register_buffer("range", torch.tensor([low, high], dtype=torch.float64))
         self.range: Tensor
 
-    def forward(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch 1"]:
+    def from_sums(self, sums: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 1"]:
         """low + (high - low) · mean."""
         low, high = float(self.range[0]), float(self.range[1])
-        return low + (high - low) * (group_sums(y, 1) / self.gates)
+        return low + (high - low) * (sums / self.gates)
 
     def harden(self) -> deployed_readouts.Affine:
         """The same line over the number of ones."""
         low, high = self.range.tolist()
         return deployed_readouts.Affine(self.gates, 0, (high - low) / self.gates, low)
 
-    def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch 1"]:
+    def deployed_from_sums(self, sums: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 1"]:
         """The circuit's value, in float64."""
         hardened = self.harden()
-        return hardened.intercept + hardened.scale * group_sums(y, 1).double()
+        return hardened.intercept + hardened.scale * sums.double()
 
 
 READOUTS: Final = ("group-sum", "linear", "regression")

@@ -34,6 +34,9 @@ class Method(nn.Module, ABC):
     boolean_forward: ClassVar[bool] = False
     """Whether the training forward commits to one gate, so that activations of 0 and 1 stay 0 and 1."""
 
+    has_activation: ClassVar[bool] = False
+    """Whether something other than the identity follows the polynomial."""
+
     latent: nn.Parameter
 
     def __init__(

@@ -130,6 +130,7 @@ class IWPFree(Method):
 
     name = "iwp-free"
     parameters_per_gate = 4
+    has_activation = True
 
     def residual_centre(self) -> Float[Tensor, "4"]:
         """sigmoid(±3) at A's corners."""

@@ -121,6 +121,7 @@ class MultilinearFree(Method):
 
     name = "multilinear-free"
     parameters_per_gate = 4
+    has_activation = True
 
     def residual_centre(self) -> Float[Tensor, "4"]:
         """sigmoid(6a - 3) leans to a."""

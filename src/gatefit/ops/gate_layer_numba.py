@@ -62,7 +62,7 @@ def feature_major(x: Float[Tensor, "batch features"]) -> Float[Tensor, "features
     rows = x.T
     if rows.is_contiguous():
         return rows
-    result = workspace.empty((x.shape[1], x.shape[0]), x.dtype)
+    result = workspace.tensor((x.shape[1], x.shape[0]), x.dtype)
     shared(kernels.transposed, x.contiguous().numpy(), result.numpy(), rows=x.shape[1], work=x.shape[0])
     return result
 
@@ -79,7 +79,7 @@ class _GateLayer(torch.autograd.Function):
         rows = feature_major(x.detach())
         coefficients = coefficients.detach().contiguous()
         gates, batch = wiring.shape[1], x.shape[0]
-        z = workspace.empty((gates, batch), x.dtype)
+        z = workspace.tensor((gates, batch), x.dtype)
         arrays = rows.numpy(), wiring.numpy(), coefficients.numpy(), z.numpy()
         shared(kernels.forward, *arrays, rows=gates, work=batch)
         ctx.save_for_backward(rows, wiring, coefficients)
@@ -98,7 +98,7 @@ class _GateLayer(torch.autograd.Function):
             arrays = delta.numpy(), rows.numpy(), wiring.numpy(), dc.numpy()
             shared(kernels.backward_coefficients, *arrays, rows=wiring.shape[1], work=batch)
             return None, None, dc, None
-        dx = workspace.empty((inputs, batch), rows.dtype)
+        dx = workspace.tensor((inputs, batch), rows.dtype)
         arrays = delta.numpy(), rows.numpy(), *ctx.transposed, coefficients.numpy(), dx.numpy(), dc.numpy()
         # An input's work is its fan-out.
         shared(kernels.backward, *arrays, rows=inputs, work=batch * -(-wiring.shape[1] // inputs))

@@ -1,9 +1,11 @@
 """A whole network's forward pass, by the fastest implementation that serves it.
 
-    training   layer by layer, or one fused function for the stack where the method and the input allow it
-    eval       the deployed Boolean network
+    plain      one ``gate_layer`` after another, any input: defines the result, and serves what the others do not
+    soft       bits in, all layers in one function, tile by tile                    (``gate_stack_numba``)
+    Boolean    the same on 64 samples a word, where the method commits to one gate  (``packed``)
+    deployed   the Boolean network of ``eval()``, without gradients                 (``packed.boolean_forward``)
 
-The plain path, one ``gate_layer`` after another in torch, defines the result; the others are tested against it.
+The compiled stacks serve bits on the CPU in float32 and float64; they are tested against the plain path.
 """
 
 from collections.abc import Sequence
@@ -13,8 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gatefit.bits import PackedBatch, unpack_features
-from gatefit.ops.gate_layer import gate_layer
+from gatefit.bits import PackedBatch, pack, unpack_features
+from gatefit.ops.gate_layer import FUSED_TYPES, gate_layer
+from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.packed import boolean_forward, boolean_stack
 
 Batch = Tensor | PackedBatch
 NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}
@@ -38,32 +42,72 @@ class Stack(Protocol):
 
 def train_scores(network: Stack, x: Batch) -> Tensor:
     """Scores of the network as it is trained."""
-    activations = as_float(network, x)
-    for layer in network.gate_layers:
-        z = gate_layer(activations, layer.wiring, layer.method.coefficients(), implementation=network.implementation)
-        activations = layer.method.activation(z)
-    scores: Tensor = network.readout(activations)
-    return scores
+    check_batch(network, x)
+    packed = packed_bits(network, x)
+    methods = [layer.method for layer in network.gate_layers]
+    if packed is None or any(method.has_activation for method in methods):
+        return _plain(network, as_float(network, x))
+    wirings = [layer.wiring for layer in network.gate_layers]
+    groups = network.readout.groups
+    if all(method.boolean_forward for method in methods):
+        samples = [method.sample() for method in methods]
+        sums = boolean_stack(packed, wirings, [gates for gates, _ in samples], [c for _, c in samples], groups)
+    else:
+        sums = gate_stack_numba(packed, wirings, [method.coefficients() for method in methods], groups)
+    return _scores(network.readout.from_sums(sums))
 
 
 def eval_scores(network: Stack, x: Batch) -> Tensor:
     """Scores of the deployed Boolean network."""
-    activations = as_float(network, x)
-    odd = activations[(activations != 0) & (activations != 1)]
-    if odd.numel():
-        raise ValueError(
-            f"the deployed network reads bits 0 and 1, got {float(odd[0])}; encode the features first, "
-            "or use soft_scores for values between"
-        )
+    check_batch(network, x)
+    if isinstance(x, Tensor) and x.is_floating_point():
+        odd = x[(x != 0) & (x != 1)]
+        if odd.numel():
+            raise ValueError(
+                f"the deployed network reads bits 0 and 1, got {float(odd[0])}; encode the features first, "
+                "or use soft_scores for values between"
+            )
+        x = x.bool()
+    packed = packed_bits(network, x)
+    if packed is None:
+        activations = as_float(network, x)
+        for layer in network.gate_layers:
+            activations = layer(activations)
+        return _scores(network.readout.deployed(activations))
+    wirings = [layer.wiring for layer in network.gate_layers]
+    gates = [layer.method.gates() for layer in network.gate_layers]
+    sums = boolean_forward(packed, wirings, gates, network.readout.groups).to(network.dtype)
+    return _scores(network.readout.deployed_from_sums(sums))
+
+
+def _plain(network: Stack, activations: Tensor) -> Tensor:
     for layer in network.gate_layers:
-        activations = layer(activations)
-    scores: Tensor = network.readout.deployed(activations)
+        z = gate_layer(activations, layer.wiring, layer.method.coefficients(), implementation=network.implementation)
+        activations = layer.method.activation(z)
+    return _scores(network.readout(activations))
+
+
+def _scores(scores: Any) -> Tensor:
+    assert isinstance(scores, Tensor)
     return scores
+
+
+def packed_bits(network: Stack, x: Batch) -> PackedBatch | None:
+    """The batch as packed bits, where the compiled stacks can serve it."""
+    if network.implementation == "reference" or network.dtype not in FUSED_TYPES:
+        return None
+    if isinstance(x, PackedBatch):
+        return x
+    on_cpu = x.device.type == "cpu" and network.gate_layers[0].wiring.device.type == "cpu"
+    if x.dtype == torch.bool and on_cpu:
+        return pack(x.numpy())
+    if x.dtype == torch.uint8 and on_cpu and (not x.numel() or int(x.max()) <= 1):
+        return pack(x.numpy())
+    return None
 
 
 def as_float(network: Stack, x: Batch) -> Tensor:
     """The batch as a floating tensor (batch, inputs), stored feature by feature where it was packed."""
-    check_batch(network, x)
     if isinstance(x, PackedBatch):
         return torch.from_numpy(unpack_features(x, NUMPY_TYPES.get(network.dtype, np.float32))).T.to(network.dtype)
     return x.to(network.dtype)

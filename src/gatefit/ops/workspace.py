@@ -2,25 +2,26 @@
 
     free(buffer)  <=>  nobody but the pool holds a reference to it
 
-A buffer is a NumPy array; what is handed out is a tensor made by ``torch.from_numpy``, whose storage owns a reference
-to the array until the last tensor, view or saved-for-backward copy of it is gone. The array's reference count
-therefore says exactly when the memory may be used again, whatever autograd does with it in between.
+A buffer is a NumPy array; what is handed out are views of it, as arrays or as tensors. Every view, and every storage
+of a tensor, owns a reference to the buffer until the last array, tensor or saved-for-backward copy of it is gone. The
+reference count therefore says exactly when the memory may be used again, whatever autograd does with it in between.
 """
 
 import sys
 import threading
 from collections import OrderedDict
 from math import prod
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-_NUMPY_TYPES: dict[torch.dtype, type[np.generic]] = {
-    torch.float32: np.float32,
-    torch.float64: np.float64,
-    torch.int32: np.int32,
-}
+NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}
+
+_CACHE_LINE: Final = 64
+_SMALL: Final = 1 << 14
+"""Bytes below which a new array is as good: malloc reuses such blocks without page faults."""
 
 
 def _references(buffers: list[np.ndarray], place: int) -> int:
@@ -30,56 +31,61 @@ def _references(buffers: list[np.ndarray], place: int) -> int:
 # What an array held by nothing but a list counts, interpreter's own temporaries included: asked, not assumed.
 _IDLE_REFERENCES = _references([np.empty(1)], 0)
 
-_SMALL = 1 << 16
-"""Bytes below which torch's own allocator is as good: malloc reuses such blocks without page faults."""
-
 
 class Workspace:
-    """A pool of buffers by size and type; holds at most ``idle_bytes`` that nobody uses."""
+    """A pool of buffers by size; holds at most ``idle_bytes`` that nobody uses."""
 
-    def __init__(self, idle_bytes: int = 2 << 30) -> None:
+    def __init__(self, idle_bytes: int = 1 << 30) -> None:
         self.idle_bytes = idle_bytes
-        self._buffers: OrderedDict[tuple[int, torch.dtype], list[np.ndarray]] = OrderedDict()
+        self._buffers: OrderedDict[int, list[np.ndarray]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """An uninitialised contiguous tensor; its memory returns to the pool when the last reference to it dies."""
-        size = prod(shape)
-        if size * dtype.itemsize < _SMALL:
-            return torch.empty(shape, dtype=dtype)
-        key = (size, dtype)
-        with self._lock:
-            pooled = self._buffers.setdefault(key, [])
-            self._buffers.move_to_end(key)
-            for place in range(len(pooled)):
-                if _references(pooled, place) == _IDLE_REFERENCES:
-                    return torch.from_numpy(pooled[place]).view(shape)
-            self._drop_idle(keep=key)
-            # NumPy asks for huge pages for large arrays: fewer page faults now, fewer misses of the TLB later.
-            buffer = np.empty(size, dtype=_NUMPY_TYPES[dtype])
-            pooled.append(buffer)
-            return torch.from_numpy(buffer).view(shape)
+    def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An uninitialised contiguous array that begins with a cache line; free again when its last view dies."""
+        kind = np.dtype(dtype)
+        size = prod(shape) * kind.itemsize
+        whole = size + _CACHE_LINE
+        buffer = np.empty(whole, dtype=np.uint8) if size < _SMALL else self._buffer(whole)
+        skip = -buffer.ctypes.data % _CACHE_LINE
+        view: np.ndarray = buffer[skip : skip + size].view(kind).reshape(shape)
+        return view
+
+    def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """The same as a tensor, float32 or float64."""
+        return torch.from_numpy(self.array(shape, NUMPY_TYPES[dtype]))
 
     def clear(self) -> None:
         """Forget every buffer; those in use are freed by their users."""
         with self._lock:
             self._buffers.clear()
 
-    def _drop_idle(self, keep: tuple[int, torch.dtype]) -> None:
+    def _buffer(self, size: int) -> np.ndarray:
+        with self._lock:
+            pooled = self._buffers.setdefault(size, [])
+            self._buffers.move_to_end(size)
+            for place in range(len(pooled)):
+                if _references(pooled, place) == _IDLE_REFERENCES:
+                    return pooled[place]
+            self._drop_idle(keep=size)
+            # NumPy asks for huge pages for large arrays: fewer page faults now, fewer misses of the TLB later.
+            buffer = np.empty(size, dtype=np.uint8)
+            pooled.append(buffer)
+            return buffer
+
+    def _drop_idle(self, keep: int) -> None:
         """Free idle buffers of the sizes not asked for longest, until the idle ones fit into ``idle_bytes``."""
         idle = {
-            key: [place for place in range(len(buffers)) if _references(buffers, place) == _IDLE_REFERENCES]
-            for key, buffers in self._buffers.items()
+            size: [place for place in range(len(buffers)) if _references(buffers, place) == _IDLE_REFERENCES]
+            for size, buffers in self._buffers.items()
         }
-        excess = sum(key[0] * key[1].itemsize * len(places) for key, places in idle.items()) - self.idle_bytes
-        for key, places in idle.items():
+        excess = sum(size * len(places) for size, places in idle.items()) - self.idle_bytes
+        for size, places in idle.items():
             if excess <= 0:
                 break
-            if key == keep:
-                continue
-            for place in reversed(places):
-                del self._buffers[key][place]
-                excess -= key[0] * key[1].itemsize
+            if size != keep:
+                for place in reversed(places):
+                    del self._buffers[size][place]
+                    excess -= size
 
 
 workspace = Workspace()

@@ -1,0 +1,205 @@
+"""A tile of samples through a whole stack of soft layers and back, without leaving the cache more than it must.
+
+    forward    z = (c_0 + c_1 u) + v (c_2 + c_12 u)          u, v: the gate's first and second input
+    backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
+
+A row holds one node's sixteen samples, a cache line. ``stack_plan`` says how a layer finds its inputs, and why
+gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for sixteen
+samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and reading them.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
+
+from typing import Final
+
+import numpy as np
+from numba import int64, uint32
+
+from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
+from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
+from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
+from gatefit.ops.wide_vectors import wide_vectors
+
+TILE: Final = (0,)
+SAMPLES: Final = samples(TILE)
+"""A layer of 8,000 gates takes 512 kB at sixteen samples: the two at work stay in the second-level cache."""
+
+
+@inlined
+def _polynomial(c, k, u, v):
+    c_0, c_1 = spread(c[k, 0], TILE), spread(c[k, 1], TILE)
+    c_2, c_12 = spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+    return (c_0 + c_1 * u) + v * (c_2 + c_12 * u)
+
+
+@kernel
+def _forward_bits(x, shift, first, second, rows, c, z):
+    """The first layer: u and v are bits of the batch, z takes one of four values."""
+    wide_vectors()
+    for k in range(uint32(rows.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        z_00 = c[k, 0]
+        z_10, z_01 = z_00 + c[k, 1], z_00 + c[k, 2]
+        z_11 = z_10 + (c[k, 2] + c[k, 3])
+        low = where(u, spread(z_10, TILE), spread(z_00, TILE))
+        high = where(u, spread(z_11, TILE), spread(z_01, TILE))
+        ahead(z, rows, k, TILE)
+        store(z, int64(rows[k]) * SAMPLES, where(v, high, low))
+
+
+@kernel
+def _forward_cycles(x, starts, rows, c, z):
+    wide_vectors()
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = load(x, int64(begin) * SAMPLES, TILE)
+        u = opening
+        for k in range(begin, end - uint32(1)):
+            v = load(x, (int64(k) + 1) * SAMPLES, TILE)
+            ahead(z, rows, k, TILE)
+            store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+            u = v
+        last = uint32(end - uint32(1))
+        store(z, int64(rows[last]) * SAMPLES, _polynomial(c, last, u, opening))
+
+
+@kernel
+def _forward_rows(x, first, second, rows, c, z):
+    wide_vectors()
+    for k in range(uint32(rows.size)):
+        u, v = load(x, int64(first[k]) * SAMPLES, TILE), load(x, int64(second[k]) * SAMPLES, TILE)
+        store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+
+
+@kernel
+def _backward_bits(x, shift, first, second, slots, delta, dc):
+    """The first layer: sums over the samples whose bits are set; nothing below wants a gradient."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        ahead(delta, slots, k, TILE)
+        d = load(delta, int64(slots[k]) * SAMPLES, TILE)
+        add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
+
+
+@inlined
+def _backward_gate(u, v, c, k, carry, delta, place, dc):
+    """One gate of a cycle: completes u's gradient, returns v's so far."""
+    c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+    d = load(delta, place, TILE)
+    d_u, d_v = d * u, d * v
+    store(delta, place, (carry + c_1 * d) + c_12 * d_v)
+    add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
+    return c_2 * d + c_12 * d_u
+
+
+@kernel
+def _backward_cycles(x, starts, slots, c, delta, dc):
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = load(x, int64(begin) * SAMPLES, TILE)
+        u, carry = opening, zero
+        for k in range(begin, end - uint32(1)):
+            v = load(x, (int64(k) + 1) * SAMPLES, TILE)
+            ahead(delta, slots, k, TILE)
+            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * SAMPLES, dc)
+            u = v
+        last = uint32(end - uint32(1))
+        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * SAMPLES, dc)
+        place = int64(slots[begin]) * SAMPLES
+        store(delta, place, load(delta, place, TILE) + carry)
+
+
+@kernel
+def _backward_rows(x, first, second, slots, c, delta, below, dc):
+    """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
+    wide_vectors()
+    for k in range(uint32(slots.size)):
+        c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+        to_u, to_v = int64(first[k]) * SAMPLES, int64(second[k]) * SAMPLES
+        d, u, v = load(delta, int64(slots[k]) * SAMPLES, TILE), load(x, to_u, TILE), load(x, to_v, TILE)
+        d_u, d_v = d * u, d * v
+        store(below, to_u, (load(below, to_u, TILE) + c_1 * d) + c_12 * d_v)
+        store(below, to_v, (load(below, to_v, TILE) + c_2 * d) + c_12 * d_u)
+        add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
+
+
+@kernel
+def _group_sums(rows, scores):
+    """scores[class] = the sum of the class's rows."""
+    wide_vectors()
+    size = rows.size // scores.size
+    for group in range(scores.size // SAMPLES):
+        total = spread(rows.dtype.type(0), TILE)
+        for row in range(group * size, (group + 1) * size):
+            total = total + load(rows, row * SAMPLES, TILE)
+        store(scores, group * SAMPLES, total)
+
+
+@kernel
+def _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs):
+    """All layers, the last one's rows into ``outputs``.
+
+    The others' rows stay in ``activations``, one layer after another where there is room, else in its halves by turns.
+    """
+    last = layers.shape[0] - 1
+    keep = activations.size >= layers[last, 2] * SAMPLES
+    half = activations.size // 2
+    below, place = activations[:0], 0
+    for layer in range(last + 1):
+        kind, gates, start = layers[layer, 0], layers[layer, 1], layers[layer, 2]
+        z = activations[place : place + gates * SAMPLES] if layer < last else outputs
+        stop = start + gates
+        if kind == FROM_BITS:
+            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+        elif kind == FROM_CYCLES:
+            walk = cycles[layers[layer, 3] : layers[layer, 4] + 1]
+            _forward_cycles(below, walk, rows[start:stop], c[start:stop], z)
+        else:
+            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+        below = z
+        place = place + gates * SAMPLES if keep else half - place
+
+
+@kernel
+def forward(words, layers, first, second, rows, cycles, c, activations, outputs, scores, begin, end):
+    """Tiles begin to end: ``scores`` (tiles, classes * SAMPLES), the sums over groups of the last layer."""
+    for tile in range(begin, end):
+        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs)
+        _group_sums(outputs, scores[tile])
+
+
+@kernel
+def _backward_tile(x, shift, layers, first, second, slots, cycles, c, activations, delta, spare, dc):
+    last = layers.shape[0] - 1
+    top = layers[last, 2] * SAMPLES
+    for layer in range(last, -1, -1):
+        kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
+        stop = start + layers[layer, 1]
+        to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+        if kind == FROM_BITS:
+            _backward_bits(x, shift, first[start:stop], second[start:stop], to, delta, sums)
+            return
+        below = activations[top - inputs * SAMPLES : top]
+        top -= inputs * SAMPLES
+        if kind == FROM_CYCLES:
+            _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
+        else:
+            spare[: inputs * SAMPLES] = 0
+            _backward_rows(below, first[start:stop], second[start:stop], to, own, delta, spare, sums)
+            delta, spare = spare, delta
+
+
+@kernel
+def backward(words, layers, first, second, rows, slots, cycles, c, activations, delta, spare, gradient, dc, begin, end):
+    """dc = the sums over tiles begin to end, for the gradients (tiles, classes * SAMPLES) of the scores."""
+    outputs = delta[: layers[-1, 1] * SAMPLES]
+    dc[:] = 0
+    for tile in range(begin, end):
+        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs)
+        spread_groups(gradient[tile], outputs, TILE)
+        _backward_tile(x, shift, layers, first, second, slots, cycles, c, activations, delta, spare, dc)

@@ -1,0 +1,171 @@
+"""A Boolean stack: forward on 64 samples a word, backward from the words' bits.
+
+    forward    z = m_0 ^ (u & (m_1 ^ (m_12 & v))) ^ (m_2 & v)       a gate over GF(2), masks by its kind
+    backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
+
+An activation costs one bit. In the backward pass bits select lanes, where a soft network would multiply; gradients walk
+the cycles of ``stack_plan`` and replace one another in place, as in ``gate_stack_kernels_numba``.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
+
+from typing import Final
+
+import numpy as np
+from numba import int64, uint32
+
+from gatefit.gates import SWAPPED, TRUTH_TABLES
+from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
+from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
+from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
+from gatefit.ops.wide_vectors import wide_vectors
+
+TILE: Final = (0, 0, 0, 0)
+SAMPLES: Final = samples(TILE)
+"""Sixty-four samples, one word's."""
+
+_corners = TRUTH_TABLES.astype(np.uint64)
+_ONES: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+MASKS: Final = _ONES * np.stack(
+    [
+        _corners[:, 0],
+        _corners[:, 0] ^ _corners[:, 2],
+        _corners[:, 0] ^ _corners[:, 1],
+        np.bitwise_xor.reduce(_corners, axis=1),
+    ],
+    axis=1,
+)
+"""m_0, m_1, m_2, m_12 of each gate: its algebraic normal form, first input a."""
+
+
+@kernel
+def kinds_to_plan(gates, order, swapped, kinds):
+    """Gate numbers of one layer into the plan's order, with first and second input for a and b."""
+    for k in range(order.size):
+        gate = gates[order[k]]
+        kinds[k] = SWAPPED[gate] if swapped[k] else gate
+
+
+@kernel
+def _forward_layer(x, first, second, rows, kinds, z):
+    for k in range(uint32(rows.size)):
+        u, v, kind = x[uint32(first[k])], x[uint32(second[k])], uint32(kinds[k])
+        m_0, m_1 = MASKS[kind, uint32(0)], MASKS[kind, uint32(1)]
+        m_2, m_12 = MASKS[kind, uint32(2)], MASKS[kind, uint32(3)]
+        z[uint32(rows[k])] = m_0 ^ (u & (m_1 ^ (m_12 & v))) ^ (m_2 & v)
+
+
+@kernel
+def _group_counts(words, scores):
+    """scores[class, sample] = how many of the class's bits are set; exact below 2^24."""
+    wide_vectors()
+    zero, one = spread(scores.dtype.type(0), TILE), spread(scores.dtype.type(1), TILE)
+    size = words.size * 64 // scores.size
+    for group in range(scores.size // 64):
+        total = zero
+        for row in range(group * size, (group + 1) * size):
+            total = where(words[row], total + one, total)
+        store(scores, group * 64, total)
+
+
+@kernel
+def forward(words, layers, first, second, rows, kinds, bits, scores, begin, end):
+    """Words begin to end: ``bits`` (words, gates) keep every layer's output, unless there is but one row of them.
+
+    ``scores`` (words, classes * 64) are the sums over groups of the last layer.
+    """
+    kept = bits.shape[0] == scores.shape[0]
+    for word in range(begin, end):
+        below = words[word]
+        for layer in range(layers.shape[0]):
+            start = layers[layer, 2]
+            stop = start + layers[layer, 1]
+            z = bits[word if kept else 0, start:stop]
+            _forward_layer(below, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z)
+            below = z
+        _group_counts(below, scores[word])
+
+
+@inlined
+def _add_sums(dc, k, d, u, v, zero):
+    add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
+
+
+@kernel
+def _backward_bits(x, first, second, slots, delta, dc):
+    """The first layer: nothing below wants a gradient."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])], x[uint32(second[k])]
+        ahead(delta, slots, k, TILE)
+        _add_sums(dc, k, load(delta, int64(slots[k]) * SAMPLES, TILE), u, v, zero)
+
+
+@inlined
+def _backward_gate(u, v, c, k, carry, delta, place, dc, zero):
+    """One gate of a cycle: completes u's gradient, returns v's so far."""
+    c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+    d = load(delta, place, TILE)
+    to_u, to_v = carry + c_1 * d, c_2 * d
+    store(delta, place, where(v, to_u + c_12 * d, to_u))
+    _add_sums(dc, k, d, u, v, zero)
+    return where(u, to_v + c_12 * d, to_v)
+
+
+@kernel
+def _backward_cycles(x, starts, slots, c, delta, dc):
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = x[begin]
+        u, carry = opening, zero
+        for k in range(begin, end - uint32(1)):
+            v = x[uint32(k + uint32(1))]
+            ahead(delta, slots, k, TILE)
+            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * SAMPLES, dc, zero)
+            u = v
+        last = uint32(end - uint32(1))
+        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * SAMPLES, dc, zero)
+        place = int64(slots[begin]) * SAMPLES
+        store(delta, place, load(delta, place, TILE) + carry)
+
+
+@kernel
+def _backward_rows(x, first, second, slots, c, delta, below, dc):
+    """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])], x[uint32(second[k])]
+        c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+        to_u, to_v = int64(first[k]) * SAMPLES, int64(second[k]) * SAMPLES
+        d = load(delta, int64(slots[k]) * SAMPLES, TILE)
+        before = load(below, to_u, TILE) + c_1 * d
+        store(below, to_u, where(v, before + c_12 * d, before))
+        before = load(below, to_v, TILE) + c_2 * d
+        store(below, to_v, where(u, before + c_12 * d, before))
+        _add_sums(dc, k, d, u, v, zero)
+
+
+@kernel
+def backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
+    """dc = the sums over words begin to end, for the gradients (words, classes * 64) of the scores."""
+    dc[:] = 0
+    for word in range(begin, end):
+        here, there = delta, spare
+        spread_groups(gradient[word], here[: layers[-1, 1] * SAMPLES], TILE)
+        for layer in range(layers.shape[0] - 1, -1, -1):
+            kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
+            stop = start + layers[layer, 1]
+            to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+            if kind == FROM_BITS:
+                _backward_bits(words[word], first[start:stop], second[start:stop], to, here, sums)
+                break
+            below = bits[word, start - inputs : start]
+            if kind == FROM_CYCLES:
+                _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+            else:
+                there[: inputs * SAMPLES] = 0
+                _backward_rows(below, first[start:stop], second[start:stop], to, own, here, there, sums)
+                here, there = there, here
