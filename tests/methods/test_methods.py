@@ -8,6 +8,7 @@ from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods import METHODS, GumbelST, HardST, NotBooleanError, method_class
 from gatefit.ops.gate_layer import gate_layer
+from gatefit.ops.gumbel_numba import GumbelNoise
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
 SOFT = ["soft-mix", "multilinear-covjac", "iwp", "multilinear-free", "iwp-free"]
@@ -49,10 +50,10 @@ def direct(name, method, a, b):
     if name == "hard-st":
         return (onehot_straight_through(latent) * sixteen_gates(a, b)).sum(-1)
     if name == "gumbel-st":
-        noise = torch.Generator()
-        noise.set_state(method.get_extra_state())
-        gumbel = -torch.empty(latent.shape).exponential_(generator=noise).log().double()
-        return (onehot_straight_through(latent + gumbel) * sixteen_gates(a, b)).sum(-1)
+        stream, gumbel = GumbelNoise(0), torch.empty(latent.shape)
+        stream.set_state(method.get_extra_state())  # what the method will draw next
+        stream.fill(gumbel)
+        return (onehot_straight_through(latent + gumbel.double()) * sixteen_gates(a, b)).sum(-1)
     monomials = torch.stack([torch.ones_like(a), a, b, a * b], -1)
     if name == "multilinear-ste":
         return (explicit_snap(latent) * monomials).sum(-1)

@@ -17,6 +17,7 @@ from torch import Tensor
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, SingleGateForward
 from gatefit.ops.coefficients import mixture_coefficients, straight_through_mixture
+from gatefit.ops.gumbel_numba import GumbelNoise
 from gatefit.quantise import check_finite, check_temperature
 
 # Petersen et al. (2024) start every gate with this logit on A and 0 elsewhere: P(A) = 0.91.
@@ -110,8 +111,8 @@ class HardST(_LogitStraightThrough):
 class GumbelST(_LogitStraightThrough):
     """One gate drawn by Gumbel noise, fresh for every gate at every step (Jang et al., 2017; Kim, 2023).
 
-    ``noise_scale`` multiplies γ; at 0 this is Hard-ST. The noise generator is part of the state_dict, so a resumed
-    run draws what the uninterrupted one would have drawn.
+    ``noise_scale`` multiplies γ; at 0 this is Hard-ST. The noise stream's position is part of the state_dict, so a
+    resumed run draws what the uninterrupted one would have drawn.
     """
 
     name = "gumbel-st"
@@ -138,22 +139,21 @@ class GumbelST(_LogitStraightThrough):
         if not 0 <= noise_scale < float("inf"):
             raise ValueError(f"noise_scale must be a finite number >= 0, got {noise_scale}; 1 is the Gumbel trick")
         self.noise_scale = noise_scale
-        seed = int(torch.randint(2**62, (), generator=generator))
-        self.noise = torch.Generator().manual_seed(seed)
+        self.noise = GumbelNoise(int(torch.randint(2**62, (), generator=generator)))
         self.streams = [self.noise]
-        """Where the noise comes from; networks laid side by side bring one generator each, for equal parts."""
+        """Where the noise comes from; networks laid side by side bring one stream each, for equal parts."""
 
     def logits(self) -> Float[Tensor, "gates 16"]:
-        """θ + γ, with γ = -log E for E ~ Exponential(1)."""
-        exponential = torch.empty(self.latent.shape, dtype=torch.float32)
-        for part, generator in zip(exponential.chunk(len(self.streams)), self.streams, strict=True):
-            part.exponential_(generator=generator)
-        return self.latent - self.noise_scale * exponential.log().to(self.latent)
+        """θ + γ."""
+        noise = torch.empty(self.latent.shape, dtype=torch.float32)
+        for part, stream in zip(noise.chunk(len(self.streams)), self.streams, strict=True):
+            stream.fill(part)
+        return torch.add(self.latent, noise.to(self.latent), alpha=self.noise_scale)
 
     def get_extra_state(self) -> Tensor:
-        """The noise generator's state, saved in the state_dict."""
+        """The noise stream's position, saved in the state_dict."""
         return self.noise.get_state()
 
     def set_extra_state(self, state: Tensor) -> None:
         """Continue the noise where the saved run left it."""
-        self.noise.set_state(state.to(torch.uint8).cpu())
+        self.noise.set_state(state)

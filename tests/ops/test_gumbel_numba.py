@@ -1,0 +1,55 @@
+"""Gumbel noise: the right distribution, independent draws, and a state of two numbers."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from gatefit.ops.gumbel_numba import GumbelNoise, _minus_log
+
+
+def draw(seed=1, gates=4000, steps=1):
+    stream, parts = GumbelNoise(seed), []
+    for _ in range(steps):
+        part = torch.empty(gates, 16)
+        stream.fill(part)
+        parts.append(part.numpy())
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**61])
+def test_noise_is_gumbel(seed):
+    assert stats.kstest(draw(seed).ravel(), stats.gumbel_r.cdf).pvalue > 1e-3
+
+
+def test_the_largest_of_sixteen_is_uniform_over_the_places():
+    # What Gumbel-ST uses it for: argmax over equal logits must choose every gate equally often.
+    counts = np.bincount(draw(3, gates=20_000).argmax(1), minlength=16)
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_draws_of_different_places_steps_and_seeds_are_uncorrelated():
+    noise = draw(5, gates=3000, steps=2)
+    first, second = noise[:3000], noise[3000:]
+    pairs = [(first, second), (first, draw(6, gates=3000)), (first[:, :8], first[:, 8:]), (first[:-1], first[1:])]
+    for one, two in pairs:
+        assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.02
+
+
+def test_logarithm_is_exact_to_a_few_units_in_the_last_place():
+    x = np.concatenate([np.random.default_rng(0).random(100_000), [2.0**-25, 1 - 2.0**-24, 0.70710678, 1.5, 17.3]])
+    floats = x.astype(np.float32)
+    expected = -np.log(floats.astype(np.float64))
+    _minus_log(floats.view(np.int32), floats, np.empty_like(floats), floats.size)
+    np.testing.assert_allclose(floats, expected, rtol=5e-7, atol=1e-12)
+
+
+def test_state_resumes_the_stream():
+    stream, one, two = GumbelNoise(9), torch.empty(50, 16), torch.empty(50, 16)
+    stream.fill(one)
+    saved = stream.get_state()
+    stream.fill(one)
+    other = GumbelNoise(0)
+    other.set_state(saved)
+    other.fill(two)
+    assert torch.equal(one, two)
