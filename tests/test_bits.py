@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.bits import PackedBatch, gather, pack, pack_rows, unpack, unpack_features, unpack_rows
+from gatefit.bits import PackedBatch, gather, group_counts, pack, pack_rows, unpack, unpack_features, unpack_rows
 
 
 def random_bits(samples, bits, seed=0):
@@ -57,3 +57,45 @@ def test_other_arrays_are_refused(values):
     with pytest.raises(TypeError, match=r"bits come as a Boolean matrix \(samples, bits\), got"):
         pack(values)
     assert isinstance(pack(np.zeros((1, 1), dtype=bool)), PackedBatch)
+
+
+@given(sizes, st.integers(1, 40), st.integers(1, 5))
+def test_group_counts(samples, size, groups):
+    values = random_bits(samples, size * groups)
+    counts = group_counts(pack(values), groups)
+    assert (counts == values.reshape(samples, groups, size).sum(-1)).all()
+
+
+def test_no_samples():
+    packed = pack(np.zeros((0, 5), dtype=bool))
+    assert len(packed) == 0
+    assert unpack(packed).shape == (0, 5)
+    assert unpack_features(packed).shape == (5, 0)
+
+
+def test_pieces_may_be_concatenated():
+    values = random_bits(150, 70)
+    pieces = [pack_rows(values[i : i + 40]) for i in range(0, 150, 40)]
+    assert (np.concatenate(pieces) == pack_rows(values)).all()
+
+
+def test_what_does_not_fit_together_is_refused():
+    rows = pack_rows(random_bits(10, 70))
+    with pytest.raises(IndexError, match=r"indices run from 3 to 10, there are 10 samples, numbered from 0"):
+        gather(rows, np.array([3, 10]), 70)
+    with pytest.raises(IndexError, match=r"indices run from -1 to 2"):
+        gather(rows, np.array([-1, 2]), 70)
+    with pytest.raises(
+        TypeError, match=r"200 bits a sample are uint64 rows \(samples, 4\), got uint64 of shape \(10, 2\)"
+    ):
+        gather(rows, np.array([0]), 200)
+    with pytest.raises(
+        TypeError, match=r"64 bits a sample are uint64 rows \(samples, 1\), got uint64 of shape \(10, 2\)"
+    ):
+        unpack_rows(rows, 64)
+    with pytest.raises(TypeError, match=r"contiguous uint64 words \(words, bits\), got int64 of shape \(2, 3\)"):
+        PackedBatch(np.zeros((2, 3), dtype=np.int64), 100)
+    with pytest.raises(ValueError, match=r"100 samples need 2 words, got 3"):
+        PackedBatch(np.zeros((3, 3), dtype=np.uint64), 100)
+    with pytest.raises(ValueError, match=r"70 bits cannot be divided into 3 equal groups"):
+        group_counts(pack(random_bits(5, 70)), 3)

@@ -59,7 +59,7 @@ def test_agrees_with_the_definition_on_random_formulas_and_proofs():
     accepted = 0
     for _ in range(3000):
         variables = int(rng.integers(1, 6))
-        clauses = random_clauses(rng, variables, int(rng.integers(1, 16)))
+        clauses = random_clauses(rng, variables, int(rng.integers(0, 16)))
         steps = random_clauses(rng, variables, int(rng.integers(0, 5)), width=2)
         expected = plainly_refutes(clauses, steps)
         assert check_drup(Cnf(variables, flat(clauses)), flat(steps)) == expected
@@ -150,6 +150,11 @@ def test_a_deleted_clause_cannot_be_used():
     twice = Cnf(2, flat([[1, 2], [-1, 2], [-1, 2], [1, -2], [-1, -2]]))
     assert check_drup(twice, np.array([DELETE, 2, -1, 0, 2, 0], np.int32))
     assert check_drup(cnf, np.array([DELETE, 1, 0, 2, 0], np.int32))  # nothing like it: nothing is deleted
+
+
+def test_nothing_refutes_the_empty_formula():
+    assert not check_drup(Cnf(1, flat([])), flat([]))
+    assert not check_drup(Cnf(1, flat([])), flat([[1], [-1], []]))
 
 
 def test_an_empty_clause_in_the_formula_needs_no_proof():

@@ -33,7 +33,7 @@ def claims_hold(graph: Graph, literals: np.ndarray, proof: np.ndarray) -> str | 
     flags = graph.nodes + 1 + np.arange(differing.size)
     last = []
     for flag, node in zip(flags, differing, strict=True):
-        one, two = node + 1, int(dimacs(literals[node]))
+        one, two = node + 1, int(dimacs(literals[node : node + 1])[0])
         formula.append([-flag, one, two, 0, -flag, -one, -two, 0])
         last += [-flag, one, 0, -flag, 0]
     formula += [flags, [0]]

@@ -11,7 +11,7 @@ circuit that was exported as ``like`` to get them back.
 
 from typing import Final
 
-from gatefit.backends.netlist import Netlist, check_counts, in_order
+from gatefit.backends.netlist import FORMS, Netlist, check_counts, in_order
 from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import Gate
@@ -32,22 +32,14 @@ def to_aiger(circuit: Circuit, *, binary: bool = False) -> bytes:
         return 2 * (circuit.inputs + len(ands))
 
     for kind, left, right in zip(circuit.gates.tolist(), *circuit.operands.tolist(), strict=True):
-        gate, a, b = Gate(kind), literals[left], literals[right]
-        if gate in (Gate.FALSE, Gate.TRUE):
-            literal = int(gate is Gate.TRUE)
-        elif gate in (Gate.A, Gate.NOT_A):
-            literal = a ^ (gate is Gate.NOT_A)
-        elif gate in (Gate.B, Gate.NOT_B):
-            literal = b ^ (gate is Gate.NOT_B)
-        elif gate in (Gate.XOR, Gate.XNOR):
-            one, two = conjunction(a, b), conjunction(a ^ 1, b ^ 1)
-            literal = conjunction(one ^ 1, two ^ 1) ^ (gate is Gate.XNOR)
+        form, a, b = FORMS[kind], literals[left], literals[right]
+        if form.core is Gate.AND:
+            literal = conjunction(a ^ form.invert_a, b ^ form.invert_b)
+        elif form.core is Gate.XOR:
+            literal = conjunction(conjunction(a, b) ^ 1, conjunction(a ^ 1, b ^ 1) ^ 1)
         else:
-            # One row of the truth table stands alone: the only 1, or the only 0.
-            rare = int(kind.bit_count() == 1)
-            x, y = next((x, y) for x in (0, 1) for y in (0, 1) if gate(x, y) == rare)
-            literal = conjunction(a ^ (1 - x), b ^ (1 - y)) ^ (1 - rare)
-        literals.append(literal)
+            literal = 0 if form.core is Gate.FALSE else a if form.core is Gate.A else b
+        literals.append(literal ^ form.invert)
     outputs = [literals[node] for node in circuit.outputs.tolist()]
     first = circuit.inputs + 1
     counts = f"{circuit.inputs + len(ands)} {circuit.inputs} 0 {len(outputs)} {len(ands)}"

@@ -8,6 +8,7 @@ encoder are not in the text. Pass the circuit that was exported as ``like`` to `
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NoReturn
 
 import numpy as np
@@ -118,6 +119,9 @@ class _Cover:
 
     def built(self, netlist: Netlist, operands: list[int]) -> int:
         inverted = int(self.value == 0 and bool(self.rows))
+        if len(operands) <= 2:
+            a, b = (*operands, 0, 0)[:2]
+            return netlist.gate(_small_gate(tuple(self.rows)), a, b) ^ inverted
         if len(operands) > TABLE_INPUTS:
             cubes = [[x ^ (c == "0") for x, c in zip(operands, row, strict=True) if c != "-"] for row in self.rows]
             products = [_balanced(netlist.conjunction, cube, 1) for cube in cubes]
@@ -126,6 +130,15 @@ class _Cover:
         for row in self.rows:
             table[tuple(slice(None) if c == "-" else int(c) for c in row)] = True
         return _decomposed(netlist, table, operands) ^ inverted
+
+
+@lru_cache(maxsize=1024)
+def _small_gate(rows: tuple[str, ...]) -> int:
+    """The gate that is 1 on the rows, of at most two inputs each."""
+    cubes = [f"{row:-<2}" for row in rows]
+    corners = ((a, b) for a in "01" for b in "01")
+    values = (any(cube[0] in ("-", a) and cube[1] in ("-", b) for cube in cubes) for a, b in corners)
+    return sum(8 >> i for i, value in enumerate(values) if value)
 
 
 def _balanced(combine: Callable[[int, int], int], literals: list[int], empty: int) -> int:
@@ -141,7 +154,7 @@ def _decomposed(netlist: Netlist, table: Bool[np.ndarray, "..."], operands: list
         return int(table.flat[0])
     leanings = []
     for i, x in enumerate(operands):
-        low, high = table.take(0, axis=i), table.take(1, axis=i)
+        low, high = (np.asarray(table.take(v, axis=i)) for v in (0, 1))
         rest = operands[:i] + operands[i + 1 :]
         if np.array_equal(low, high):
             return _decomposed(netlist, low, rest)
@@ -158,7 +171,7 @@ def _decomposed(netlist: Netlist, table: Bool[np.ndarray, "..."], operands: list
         leanings.append(abs(2 * int(low.sum()) - low.size) + abs(2 * int(high.sum()) - high.size))
     i = leanings.index(max(leanings))  # its halves are closest to constants: they should be the simplest
     rest = operands[:i] + operands[i + 1 :]
-    low_literal, high_literal = (_decomposed(netlist, table.take(v, axis=i), rest) for v in (0, 1))
+    low_literal, high_literal = (_decomposed(netlist, np.asarray(table.take(v, axis=i)), rest) for v in (0, 1))
     return netlist.select(operands[i], high_literal, low_literal)
 
 

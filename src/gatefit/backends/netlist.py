@@ -14,7 +14,7 @@ in a polarity nobody else makes.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,31 @@ from gatefit.circuit.readout import GroupSum
 from gatefit.gates import NEGATED_A, NEGATED_B, Gate
 
 Signal = TypeVar("Signal", bound=Hashable)
+
+
+class Form(NamedTuple):
+    """A gate as one of FALSE, A, B, AND and XOR, with inverters before and behind it."""
+
+    core: Gate
+    invert_a: int
+    invert_b: int
+    invert: int
+
+
+def _form(gate: Gate) -> Form:
+    if not (gate.depends_on_a and gate.depends_on_b):
+        core = Gate.A if gate.depends_on_a else Gate.B if gate.depends_on_b else Gate.FALSE
+        return Form(core, 0, 0, int(gate is not core))
+    if gate in (Gate.XOR, Gate.XNOR):
+        return Form(Gate.XOR, 0, 0, int(gate is Gate.XNOR))
+    # One row of the truth table stands alone: the only 1, or the only 0.
+    rare = int(int(gate).bit_count() == 1)
+    a, b = next((a, b) for a in (0, 1) for b in (0, 1) if gate(a, b) == rare)
+    return Form(Gate.AND, 1 - a, 1 - b, 1 - rare)
+
+
+FORMS: Final = tuple(_form(gate) for gate in Gate)
+"""For every gate how it is made of an AND, an XOR, a wire or a constant."""
 
 
 class Netlist:
@@ -58,6 +83,15 @@ class Netlist:
     def disjunction(self, a: int, b: int) -> int:
         """The literal of a ∨ b."""
         return self.conjunction(a ^ 1, b ^ 1) ^ 1
+
+    def gate(self, kind: int, a: int, b: int) -> int:
+        """The literal of a gate of two literals."""
+        form = FORMS[kind]
+        if form.core is Gate.AND:
+            return self.conjunction(a ^ form.invert_a, b ^ form.invert_b) ^ form.invert
+        if form.core is Gate.XOR:
+            return self.exclusive(a, b) ^ form.invert
+        return (0 if form.core is Gate.FALSE else a if form.core is Gate.A else b) ^ form.invert
 
     def select(self, condition: int, high: int, low: int) -> int:
         """The literal of condition ? high : low."""

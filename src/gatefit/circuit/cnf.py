@@ -14,12 +14,11 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int32, UInt8
-from numba import njit
 
+from gatefit.circuit.cnf_numba import DELETE, read_clauses, write_clauses
 from gatefit.gates import Gate
 
-DELETE: Final = int(np.iinfo(np.int32).min)
-"""Marks a proof step as a deletion; no literal has this value."""
+__all__ = ["DELETE", "PRIME_CLAUSES", "Cnf", "clauses_to_text", "gate_clauses", "proof_from_text"]
 
 
 def _prime_clauses(gate: Gate) -> tuple[tuple[int, int, int], ...]:
@@ -79,77 +78,17 @@ def clauses_to_text(literals: Int32[np.ndarray, "literals"]) -> bytes:
     """One line a clause; deletions start with ``d``."""
     literals = np.ascontiguousarray(literals, dtype=np.int32)
     buffer = np.empty(12 * literals.size, np.uint8)
-    return buffer[: _write(literals, buffer)].tobytes()
+    return buffer[: write_clauses(literals, buffer)].tobytes()
 
 
 def proof_from_text(text: bytes, variables: int) -> Int32[np.ndarray, "literals"]:
     """Read DRAT text strictly: literals of known variables, every step on its own line and ended by 0."""
     # Shortest literal and its separator: two bytes. The reader never writes more than it reads.
     literals = np.empty(len(text) + 1, np.int32)
-    count, line = _read(np.frombuffer(text, np.uint8), variables, literals)
+    count, line = read_clauses(np.frombuffer(text, np.uint8), variables, literals)
     if line:
         raise ValueError(
             f"line {line} of the proof is not a DRAT step over variables 1 to {variables}: "
             f"each line needs literals ended by 0, after 'd ' if it deletes; write the proof again"
         )
     return literals[:count].copy()
-
-
-@njit(cache=True)
-def _write(literals, buffer):  # type: ignore[no-untyped-def]
-    at = 0
-    digits = np.empty(12, np.uint8)
-    for literal in literals:
-        if literal == DELETE:
-            buffer[at] = 100  # d
-            buffer[at + 1] = 32
-            at += 2
-            continue
-        if literal < 0:
-            buffer[at] = 45  # -
-            at += 1
-        value = abs(literal)
-        size = 0
-        while value or size == 0:
-            digits[size] = 48 + value % 10
-            value //= 10
-            size += 1
-        for i in range(size - 1, -1, -1):
-            buffer[at] = digits[i]
-            at += 1
-        buffer[at] = 32 if literal else 10
-        at += 1
-    return at
-
-
-@njit(cache=True)
-def _read(text, variables, literals):  # type: ignore[no-untyped-def]
-    """Return how many numbers were read and, if the text is malformed, the number of the first bad line."""
-    at, count, line, fresh = 0, 0, 1, True
-    while at < text.size:
-        if fresh and text[at] == 100:
-            if at + 1 >= text.size or text[at + 1] != 32:
-                return count, line
-            literals[count] = DELETE
-            count += 1
-            at += 2
-        fresh = False
-        negative = at < text.size and text[at] == 45
-        at += negative
-        value, start = 0, at
-        while at < text.size and 48 <= text[at] <= 57:
-            value = value * 10 + (text[at] - 48)
-            at += 1
-            if value > variables:
-                return count, line
-        if at == start or at >= text.size or (value == 0 and negative):
-            return count, line
-        if text[at] != (10 if value == 0 else 32):
-            return count, line
-        literals[count] = -value if negative else value
-        count += 1
-        at += 1
-        if value == 0:
-            line += 1
-            fresh = True
-    return count, 0 if fresh else line

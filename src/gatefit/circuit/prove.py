@@ -107,7 +107,8 @@ def prove(
     claims = swept.literals[outputs]
     goal = obligations(spec, impl, claims)
     if goal is None:
-        obstacle = f"the {type(spec.readout).__name__} readouts do not add the same terms in the same order"
+        kind = type(spec.readout).__name__
+        obstacle = f"the {kind} readouts do not add the same terms in the same order, with the same weights"
         return _try_everything(spec, impl, path, start, queries, obstacle)
     if len(goal.sums):
         # Not everything cancels: sweep again with adders, patient with what they add, until their bits are decided.
@@ -124,10 +125,12 @@ def prove(
     pairs = goal.pairs
     left, right = (swept.literals[side >> 1] ^ (side & 1) for side in pairs.T)
     if np.any(left != right):
-        open_pairs = f"{np.count_nonzero(left != right)} of {len(pairs)} equalities were not decided"
         if time.monotonic() > deadline:
-            return Undecided(f"{open_pairs} within {timeout:g} s; raise the timeout")
-        return _try_everything(spec, impl, path, start, queries, open_pairs)
+            count = np.count_nonzero(left != right)
+            return Undecided(f"{count} of {len(pairs)} equalities were not decided in {timeout:g} s; raise the timeout")
+        return _try_everything(
+            spec, impl, path, start, queries, "the sums differ, but the values may collide by rounding"
+        )
     cnf = equalities_cnf(goal.graph, pairs)
     proof = _refutation(goal.graph, pairs, swept)
     flaw = find_flaw(cnf, proof)
@@ -178,8 +181,8 @@ def _try_everything(
     """For what cannot be settled bit by bit: floating-point sums of different terms, values that collide."""
     if spec.inputs > EXHAUSTIVE_INPUTS:
         return Undecided(
-            f"{obstacle}, no difference was found, and {spec.inputs} inputs are too many to try all patterns (at most "
-            f"{EXHAUSTIVE_INPUTS}); keep the order of the outputs and their weights"
+            f"{obstacle}; no input with different scores was found, and {spec.inputs} inputs are too many to try all "
+            f"(at most {EXHAUSTIVE_INPUTS}); give both circuits the same readout, outputs in the same order"
         )
     bits = try_all_inputs(spec, impl)
     if bits is not None:
@@ -193,5 +196,6 @@ def _refutation(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"], swept: Swept)
     """The sweep's steps, then for each pair: it does not differ where its first literal is false, hence nowhere."""
     differ = graph.nodes + 1 + np.arange(len(pairs), dtype=np.int32)
     zero = np.zeros_like(differ)
-    last = np.stack([-differ, dimacs(pairs[:, 0]), zero, -differ, zero], axis=1).ravel()
+    # From the last pair to the first: a checker watches the first literals of the long clause "some pair differs".
+    last = np.stack([-differ, dimacs(pairs[:, 0]), zero, -differ, zero], axis=1)[::-1].ravel()
     return np.concatenate([swept.proof, last, zero[:1]]).astype(np.int32)

@@ -6,6 +6,7 @@
                 CovJac  ∂L/∂c = (2/τ) Σ_j v_j G_j,   ∂L/∂τ = -(1/τ) Σ_j v_j s_j;     mixtures  ∂L/∂θ = v / τ
 
 Blocks of gates are turned so that one number of all of them is contiguous, worked on by SIMD loops, and turned back.
+A block is always worked on as a whole, filled up if need be: a gate's result does not depend on what stands beside it.
 ω is recomputed in the backward pass: sixteen exponentials cost less than sixteen numbers a gate kept in memory.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg"
@@ -45,24 +46,24 @@ UNDEFINED: Final = 255
 
 
 @kernel
-def _covjac_block(c, size, temperature):
+def _covjac_block(c, temperature):
     """c becomes c_soft."""
     wide_vectors()
     kind = c.dtype.type
     scale, lengths = kind(2) / temperature, norms(kind(1) / temperature)
-    for i in range(size):
+    for i in range(BLOCK):
         e = exponentials(covjac_scores(column4(c, i), scale, lengths))
         set_column4(c, i, kind(1) / total(e), mixture(e))
 
 
 @kernel
-def _covjac_gradient_block(c, g, size, temperature):
+def _covjac_gradient_block(c, g, temperature):
     """c becomes ∂L/∂c, and the first column of g the gate's part of ∂L/∂τ."""
     wide_vectors()
     kind = c.dtype.type
     scale, lengths = kind(2) / temperature, norms(kind(1) / temperature)
     inverse = kind(1) / temperature
-    for i in range(size):
+    for i in range(BLOCK):
         s = covjac_scores(column4(c, i), scale, lengths)
         g_0, g_a, g_b, g_ab = column4(g, i)
         v = centred(exponentials(s), subset_sums(g_0, g_a, g_b, g_ab))
@@ -71,23 +72,23 @@ def _covjac_gradient_block(c, g, size, temperature):
 
 
 @kernel
-def _mixture_block(s, c, size, temperature):
+def _mixture_block(s, c, temperature):
     """c = softmax(θ / τ) G."""
     wide_vectors()
     kind = c.dtype.type
     inverse = kind(1) / temperature
-    for i in range(size):
+    for i in range(BLOCK):
         e = exponentials(times(inverse, column16(s, i)))
         set_column4(c, i, kind(1) / total(e), mixture(e))
 
 
 @kernel
-def _mixture_gradient_block(s, g, size, temperature):
+def _mixture_gradient_block(s, g, temperature):
     """θ becomes ∂L/∂θ."""
     wide_vectors()
     kind = g.dtype.type
     inverse = kind(1) / temperature
-    for i in range(size):
+    for i in range(BLOCK):
         e = exponentials(times(inverse, column16(s, i)))
         g_0, g_a, g_b, g_ab = column4(g, i)
         set_column16(s, i, times(inverse, centred(e, subset_sums(g_0, g_a, g_b, g_ab))))
@@ -96,24 +97,24 @@ def _mixture_gradient_block(s, g, size, temperature):
 @kernel
 def covjac_forward(latent, temperature, coefficients, first, last):
     """coefficients = c_soft."""
-    c = np.empty(4 * BLOCK, latent.dtype)
+    c = np.zeros(4 * BLOCK, latent.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load4(latent[start : start + size], c)
-        _covjac_block(c, size, temperature)
+        _covjac_block(c, temperature)
         store4(c, coefficients[start : start + size])
 
 
 @kernel
 def covjac_backward(latent, temperature, gradient, to_latent, first, last):
     """to_latent = ∂L/∂c; returns the range's part of ∂L/∂τ."""
-    c, g = np.empty(4 * BLOCK, latent.dtype), np.empty(4 * BLOCK, latent.dtype)
+    c, g = np.zeros(4 * BLOCK, latent.dtype), np.zeros(4 * BLOCK, latent.dtype)
     to_temperature = 0.0
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load4(latent[start : start + size], c)
         load4(gradient[start : start + size], g)
-        _covjac_gradient_block(c, g, size, temperature)
+        _covjac_gradient_block(c, g, temperature)
         store4(c, to_latent[start : start + size])
         for i in range(size):
             to_temperature += float64(g[i])
@@ -123,35 +124,35 @@ def covjac_backward(latent, temperature, gradient, to_latent, first, last):
 @kernel
 def mixture_forward(logits, temperature, coefficients, first, last):
     """coefficients = softmax(θ / τ) G."""
-    s, c = np.empty(16 * BLOCK, logits.dtype), np.empty(4 * BLOCK, logits.dtype)
+    s, c = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], s)
-        _mixture_block(s, c, size, temperature)
+        _mixture_block(s, c, temperature)
         store4(c, coefficients[start : start + size])
 
 
 @kernel
 def mixture_backward(logits, temperature, gradient, to_logits, first, last):
     """to_logits = ∂L/∂θ."""
-    s, g = np.empty(16 * BLOCK, logits.dtype), np.empty(4 * BLOCK, logits.dtype)
+    s, g = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], s)
         load4(gradient[start : start + size], g)
-        _mixture_gradient_block(s, g, size, temperature)
+        _mixture_gradient_block(s, g, temperature)
         store16(s, to_logits[start : start + size])
 
 
 @kernel
-def _snap_scores_block(c, scores, size):
+def _snap_scores_block(c, scores):
     wide_vectors()
-    for i in range(size):
+    for i in range(BLOCK):
         set_column16(scores, i, covjac_scores(column4(c, i), 2.0, norms(1.0)))
 
 
 @kernel
-def _first_largest_block(scores, order, best, chosen, size):
+def _first_largest_block(scores, order, best, chosen):
     """The first gate in ``order`` with the largest score; UNDEFINED where one is NaN."""
     wide_vectors()
     kind = scores.dtype.type
@@ -159,12 +160,12 @@ def _first_largest_block(scores, order, best, chosen, size):
     chosen[:] = 0
     for j in order:
         row = scores[j * BLOCK : (j + 1) * BLOCK]
-        for i in range(size):
+        for i in range(BLOCK):
             # A NaN is taken, and nothing is larger than it.
             better = row[i] > best[i] or row[i] != row[i]
             chosen[i] = j if better else chosen[i]
             best[i] = row[i] if better else best[i]
-    for i in range(size):
+    for i in range(BLOCK):
         chosen[i] = chosen[i] if best[i] == best[i] else UNDEFINED
 
 
@@ -185,23 +186,23 @@ def _store_gates(chosen, gates, coefficients):
 @kernel
 def snap(latent, gates, coefficients, first, last):
     """The nearest gate, by the largest 2 c·G_j - ‖G_j‖² in float64: no rounding decides for float32 coefficients."""
-    c, scores = np.empty(4 * BLOCK, np.float64), np.empty(16 * BLOCK, np.float64)
+    c, scores = np.zeros(4 * BLOCK, np.float64), np.zeros(16 * BLOCK, np.float64)
     best, chosen = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.int64)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load4(latent[start : start + size], c)
-        _snap_scores_block(c, scores, size)
-        _first_largest_block(scores, TIE_ORDER, best, chosen, size)
+        _snap_scores_block(c, scores)
+        _first_largest_block(scores, TIE_ORDER, best, chosen)
         _store_gates(chosen, gates[start : start + size], coefficients[start : start + size])
 
 
 @kernel
 def argmax(logits, gates, coefficients, first, last):
     """The gate with the largest logit, the first of equals."""
-    scores, best = np.empty(16 * BLOCK, logits.dtype), np.empty(BLOCK, logits.dtype)
+    scores, best = np.zeros(16 * BLOCK, logits.dtype), np.empty(BLOCK, logits.dtype)
     chosen = np.empty(BLOCK, np.int32)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], scores)
-        _first_largest_block(scores, GATE_ORDER, best, chosen, size)
+        _first_largest_block(scores, GATE_ORDER, best, chosen)
         _store_gates(chosen, gates[start : start + size], coefficients[start : start + size])

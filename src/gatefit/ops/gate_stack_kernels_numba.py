@@ -4,8 +4,9 @@
     backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
 
 A row holds one node's sixteen samples, a cache line. ``stack_plan`` says how a layer finds its inputs, and why
-gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for sixteen
-samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and reading them.
+gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for
+sixteen samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and
+reading them back.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 

@@ -83,6 +83,6 @@ def gate_stack_numba(
 ) -> Float[Tensor, "batch classes"]:
     """Sums over ``classes`` equal groups of the last layer's gates; None: the gates themselves."""
     plan = stack_plan(wirings, x.bits)
-    result = _GateStack.apply(x, plan, check_stack(x, plan, coefficients, classes), *coefficients)
+    result = _GateStack.apply(x, plan, check_stack(plan, coefficients, classes), *coefficients)
     assert isinstance(result, Tensor)
     return result

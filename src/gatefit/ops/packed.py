@@ -108,7 +108,7 @@ def boolean_stack(
     ``coefficients`` are the rows of the codebook that belong to ``gates``, and receive the gradients.
     """
     plan = stack_plan(wirings, x.bits)
-    classes = check_stack(x, plan, coefficients, classes)
+    classes = check_stack(plan, coefficients, classes)
     result = _BooleanStack.apply(x, plan, _plan_kinds(plan, gates), classes, *coefficients)
     assert isinstance(result, Tensor)
     return result

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gatefit.bits import PackedBatch
 from gatefit.ops import stack_kernels_numba as kernels
 from gatefit.ops.gate_layer_numba import check_cpu_float
 from gatefit.ops.stack_plan import StackPlan
@@ -26,8 +25,8 @@ WORTH_THREADS = 1 << 20
 
 
 def slices(words: int) -> list[tuple[int, int]]:
-    """Ranges of words: four where there are as many, sixteen for large batches."""
-    count = min(words, 16, max(4, words // 4))
+    """Ranges of words: four where there are as many, sixteen for large batches; an empty one for an empty batch."""
+    count = max(1, min(words, 16, max(4, words // 4)))
     return [(words * place // count, words * (place + 1) // count) for place in range(count)]
 
 
@@ -85,15 +84,13 @@ def to_tiles(gradient: Float[Tensor, "batch classes"], tiles: int, samples: int)
 
 def from_tiles(scores: np.ndarray, batch: int, samples: int) -> Float[Tensor, "batch classes"]:
     """The kernels' scores, without the padding; stored class by class, contiguous along the batch."""
-    tiles = scores.shape[0]
-    laid_out = torch.from_numpy(scores).view(tiles, -1, samples).permute(1, 0, 2)
-    return laid_out.reshape(-1, tiles * samples)[:, :batch].T
+    tiles, classes = scores.shape[0], scores.shape[1] // samples
+    laid_out = torch.from_numpy(scores).view(tiles, classes, samples).permute(1, 0, 2)
+    return laid_out.reshape(classes, tiles * samples)[:, :batch].T
 
 
-def check_stack(x: PackedBatch, plan: StackPlan, coefficients: Sequence[Tensor], classes: int | None) -> int:
+def check_stack(plan: StackPlan, coefficients: Sequence[Tensor], classes: int | None) -> int:
     """Refuse what does not fit together; returns the number of classes, as many as last gates for None."""
-    if x.bits != plan.inputs:
-        raise ValueError(f"the first layer reads {plan.inputs} bits a sample, the batch has {x.bits}")
     shapes = [tuple(tensor.shape) for tensor in coefficients]
     needed = [(width, 4) for width in plan.widths]
     if shapes != needed:

@@ -150,6 +150,8 @@ _PLANS: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 def stack_plan(wirings: Sequence[Int[Tensor, "2 gates"]], inputs: int) -> StackPlan:
     """The plan of these wirings; made once, and again only after one of the tensors was written to."""
+    if not wirings:
+        raise ValueError("a stack needs at least one layer, got no wiring")
     state = (inputs, [(id(wiring), wiring._version) for wiring in wirings])
     known = _PLANS.get(wirings[0])
     if known is None or known[0] != state:

@@ -1,0 +1,145 @@
+"""The fused soft stack computes what layer after layer of plain torch defines, with every gradient."""
+
+import pytest
+import torch
+
+from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.threads import training_threads
+from stacks import SHAPES, bits_of, gradients, plain_scores, wirings_of
+
+
+def coefficients_of(widths, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(width, 4, generator=generator, dtype=dtype).requires_grad_() for width in widths]
+
+
+def assert_stack_matches(values, x, wirings, coefficients, classes, tolerance=1e-10):
+    expected = plain_scores(values, wirings, coefficients, classes)
+    scores = gate_stack_numba(x, wirings, coefficients, classes)
+    torch.testing.assert_close(scores, expected, rtol=tolerance, atol=tolerance)
+    delta = torch.randn(expected.shape, generator=torch.Generator().manual_seed(5), dtype=expected.dtype)
+    reference = gradients(expected, delta, coefficients)
+    for name, gradient in gradients(scores, delta, coefficients).items():
+        scale = float(reference[name].abs().max())
+        torch.testing.assert_close(
+            gradient,
+            reference[name],
+            rtol=tolerance,
+            atol=tolerance * max(1.0, scale),
+            msg=lambda m, n=name: f"{n}: {m}",
+        )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("wiring", ["balanced", "random", "twins"])
+def test_stack_matches_plain_layers(shape, wiring):
+    inputs, widths = SHAPES[shape]
+    values, x = bits_of(70, inputs)
+    classes = 5 if widths[-1] % 5 == 0 else 1
+    assert_stack_matches(values, x, wirings_of(inputs, widths, wiring), coefficients_of(widths), classes)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 15, 16, 17, 63, 64, 65, 511])
+@pytest.mark.parametrize("classes", [1, 4, None])
+def test_odd_batches_and_readouts(batch, classes):
+    values, x = bits_of(batch, 11)
+    widths = [24, 24, 24]
+    assert_stack_matches(values, x, wirings_of(11, widths), coefficients_of(widths), classes)
+
+
+def test_a_layer_of_a_thousand_gates():
+    values, x = bits_of(65, 50)
+    assert_stack_matches(values, x, wirings_of(50, [1000, 1000]), coefficients_of([1000, 1000]), 10)
+
+
+def test_gradcheck():
+    _, x = bits_of(5, 4)
+    wirings = wirings_of(4, [6, 6])
+    torch.autograd.gradcheck(lambda *c: gate_stack_numba(x, wirings, c, 2), coefficients_of([6, 6]), atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_same_bits_with_one_and_two_threads(dtype):
+    widths = [700, 700, 700]
+    _, x = bits_of(600, 30)  # large enough for threads to be used
+    wirings, results = wirings_of(30, widths), []
+    for threads in (1, 2):
+        coefficients = coefficients_of(widths, dtype)
+        with training_threads(threads):
+            scores = gate_stack_numba(x, wirings, coefficients, 10)
+            results.append([scores, *gradients(scores, torch.ones_like(scores), coefficients).values()])
+    for one, two in zip(*results, strict=True):
+        assert torch.equal(one, two)
+
+
+def test_float32_is_accurate():
+    widths = [200, 200, 200]
+    values, x = bits_of(300, 20)
+    wirings = wirings_of(20, widths)
+    soft = [torch.softmax(c.detach(), -1).requires_grad_() for c in coefficients_of(widths)]
+    single = [c.detach().float().requires_grad_() for c in soft]
+    expected, scores = plain_scores(values, wirings, soft, 10), gate_stack_numba(x, wirings, single, 10)
+    assert (scores - expected).abs().max() < 1e-6 * expected.abs().max()
+    delta = torch.randn(expected.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    reference = gradients(expected, delta, soft)
+    for name, gradient in gradients(scores, delta.float(), single).items():
+        assert (gradient - reference[name]).abs().max() < 1e-6 * reference[name].abs().max(), name
+
+
+def test_blocks_side_by_side_give_the_bits_of_each_alone():
+    widths, batch = [24, 24, 24], 70
+    parts = [bits_of(batch, 9, seed) for seed in (0, 1)]
+    wirings = [wirings_of(9, widths, seed=seed) for seed in (0, 1)]
+    coefficients = [coefficients_of(widths, torch.float32, seed) for seed in (0, 1)]
+    values, joined = bits_of(batch, 18)
+    values[:, :9], values[:, 9:] = parts[0][0], parts[1][0]
+    joined.words[:, :9], joined.words[:, 9:] = parts[0][1].words, parts[1][1].words
+    both_wirings = [torch.cat([a, b + below], dim=1) for a, b, below in zip(*wirings, [9, 24, 24], strict=True)]
+    both = [torch.cat([a, b]).detach().requires_grad_() for a, b in zip(*coefficients, strict=True)]
+    scores = gate_stack_numba(joined, both_wirings, both, 8)
+    found = gradients(scores, torch.ones_like(scores), both)
+    for i in (0, 1):
+        alone = gate_stack_numba(parts[i][1], wirings[i], coefficients[i], 4)
+        assert torch.equal(alone, scores[:, 4 * i : 4 * i + 4])
+        for name, gradient in gradients(alone, torch.ones_like(alone), coefficients[i]).items():
+            assert torch.equal(gradient, found[name][24 * i : 24 * i + 24]), name
+
+
+def test_not_a_number_propagates():
+    _, x = bits_of(20, 6)
+    wirings = wirings_of(6, [8, 8])
+    coefficients = coefficients_of([8, 8])
+    with torch.no_grad():
+        coefficients[0][3, 1] = float("nan")
+    scores = gate_stack_numba(x, wirings, coefficients, 1)
+    assert scores.isnan().any()
+    scores.sum().backward()
+    assert coefficients[1].grad.isnan().any()
+
+
+def test_only_asked_gradients_and_no_graph_without_any():
+    _, x = bits_of(20, 6)
+    wirings = wirings_of(6, [8, 8])
+    first, second = coefficients_of([8, 8])
+    gate_stack_numba(x, wirings, [first.detach(), second], 2).sum().backward()
+    assert first.grad is None
+    assert second.grad is not None
+    assert not gate_stack_numba(x, wirings, [first.detach(), second.detach()], 2).requires_grad
+
+
+def test_errors_say_what_was_given_and_needed():
+    _, x = bits_of(20, 6)
+    wirings, coefficients = wirings_of(7, [8, 8]), coefficients_of([8, 8])
+    with pytest.raises(ValueError, match=r"the wiring of layer 0 reads inputs 0 to 6, but there are 6"):
+        gate_stack_numba(x, wirings, coefficients, 2)
+    wirings = wirings_of(6, [8, 8])
+    with pytest.raises(
+        ValueError, match=r"need coefficients of shapes \[\(8, 4\), \(8, 4\)\], got \[\(8, 4\), \(7, 4\)\]"
+    ):
+        gate_stack_numba(x, wirings, [coefficients[0], coefficients[1][:7]], 2)
+    with pytest.raises(ValueError, match=r"the last layer's 8 gates cannot be divided into 3 equal groups"):
+        gate_stack_numba(x, wirings, coefficients, 3)
+    with pytest.raises(TypeError, match=r"coefficients of layer 1 must be float32 or float64, got torch.bfloat16"):
+        gate_stack_numba(x, wirings, [coefficients[0], coefficients[1].bfloat16()], 2)
+    with pytest.raises(ValueError, match=r"at least one layer"):
+        gate_stack_numba(x, [], [], 2)

@@ -1,0 +1,123 @@
+"""Threads: one knob, nothing spins, errors come through, a busy neighbour costs less than twice the time."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from gatefit.bits import pack
+from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.threads import kernel_threads, parallel_for, training_threads
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_every_task_runs_exactly_once(threads, count):
+    done, lock = [], threading.Lock()
+
+    def task(place):
+        with lock:
+            done.append(place)
+
+    with training_threads(threads):
+        parallel_for(task, count)
+    assert sorted(done) == list(range(count))
+
+
+def test_tasks_run_side_by_side():
+    both = threading.Barrier(2, timeout=30)  # passed only if two tasks are under way at once
+    with training_threads(2):
+        parallel_for(lambda place: both.wait() and None, 2)
+
+
+def test_an_error_in_a_task_comes_through_after_all_have_ended():
+    ended = []
+
+    def task(place):
+        if place == 1:
+            raise ZeroDivisionError("task 1")
+        time.sleep(0.01)
+        ended.append(place)
+
+    for threads in (1, 2, 4):
+        ended.clear()
+        with training_threads(threads), pytest.raises(ZeroDivisionError, match="task 1"):
+            parallel_for(task, 4)
+        count = len(ended)
+        time.sleep(0.05)
+        assert len(ended) == count
+
+
+def test_numbers_of_threads_are_restored():
+    before = torch.get_num_threads()
+    assert kernel_threads() == before
+    with training_threads(3) as outer:
+        assert (outer, kernel_threads(), torch.get_num_threads()) == (3, 3, 1)
+        with training_threads(2):
+            assert kernel_threads() == 2
+        assert (kernel_threads(), torch.get_num_threads()) == (3, 1)
+        with training_threads() as inherited:
+            assert inherited == 3
+    with pytest.raises(KeyError), training_threads(2):
+        raise KeyError
+    assert kernel_threads() == torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_other_numbers_are_refused(threads):
+    with pytest.raises(ValueError, match=r"threads must be a whole number >= 1, or None for torch's own number, got"):
+        training_threads(threads).__enter__()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_starts_its_own_threads():
+    script = (
+        "import os, sys\n"
+        "from gatefit.ops.threads import parallel_for, training_threads\n"
+        "with training_threads(2):\n"
+        "    parallel_for(lambda place: None, 4)\n"
+        "    child = os.fork()\n"
+        "    seen = []\n"
+        "    parallel_for(seen.append, 4)\n"
+        "    if child:\n"
+        "        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "    os._exit(0 if sorted(seen) == [0, 1, 2, 3] else 1)\n"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=120, check=False).returncode == 0
+
+
+def _step(x, wirings, coefficients):
+    gate_stack_numba(x, wirings, coefficients, 10).sum().backward()
+
+
+def _time_of_step(repeats):
+    generator = torch.Generator().manual_seed(0)
+    x = pack((torch.rand(512, 64, generator=generator) < 0.5).numpy())
+    wirings = [torch.randint(n, (2, 1000), generator=generator, dtype=torch.int32) for n in (64, 1000, 1000)]
+    coefficients = [torch.rand(1000, 4, generator=generator).requires_grad_() for _ in wirings]
+    best = float("inf")
+    with training_threads(2):
+        _step(x, wirings, coefficients)
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            for _ in range(10):
+                _step(x, wirings, coefficients)
+            best = min(best, time.perf_counter() - begin)
+    return best
+
+
+@pytest.mark.slow
+def test_a_process_that_loads_one_core_slows_a_step_by_less_than_twice():
+    alone = _time_of_step(20)
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        time.sleep(0.5)
+        beside = _time_of_step(20)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert beside < 2 * alone, f"{1e3 * alone:.1f} ms alone, {1e3 * beside:.1f} ms beside a busy process"
