@@ -61,10 +61,8 @@ def ask_window(
     names = [*inner, *leaves, 0]
     local = {n: i for i, n in enumerate(names, start=1)}
     clauses = [[-len(names)], *_gate_clauses(inner, kinds, reads, local)]
-    # Glucose is quick to set up for thousands of small questions, CaDiCaL strong on the few hard ones.
     conflicts = pair.conflicts if whole else CONFLICTS
-    name = "cadical195" if conflicts > CONFLICTS else "lingeling"
-    with Solver(name=name, bootstrap_with=clauses, with_proof=True) as solver:
+    with Solver(name="cadical195", bootstrap_with=clauses, with_proof=True) as solver:
         answer = _both_ways(solver, local[pair.node], local[pair.other], pair, conflicts)
         if answer:
             values = np.array(solver.get_model()[: len(names)]) > 0

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from gatefit.bits import PackedBatch, unpack
 from gatefit.methods import NotBooleanError
 from gatefit.ops.stack import Batch
 from gatefit.randomness import stream
@@ -57,7 +58,9 @@ class Baseline(nn.Module):
             return self._scores(x)
 
     def _scores(self, x: Batch) -> Tensor:
-        scores: Tensor = self.layers(x.to(torch.float32))
+        # Packed bits are read feature by feature; a convolution wants each sample's bits together.
+        bits = torch.from_numpy(unpack(x)) if isinstance(x, PackedBatch) else x
+        scores: Tensor = self.layers(bits.to(torch.float32))
         return scores
 
     @property
@@ -176,7 +179,7 @@ def _step(
     weights = None if data.train_weights is None else data.train_weights[indices]
     loss = loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
     optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimiser.step()
     state.step += 1
     state.loss_sum += float(loss.detach())
