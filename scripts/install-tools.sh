@@ -3,7 +3,7 @@
 # gatefit itself needs none of them. What is there already is left alone.
 set -euo pipefail
 
-declare -A packages=([gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc)
+declare -A packages=([gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc [yosys]=yosys)
 missing=()
 for tool in "${!packages[@]}"; do
   command -v "$tool" >/dev/null || missing+=("${packages[$tool]}")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gatefit.datasets import load_dataset
     from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
     from gatefit.gates import Gate
-    from gatefit.harden import harden
     from gatefit.network import GateLayer, LogicNetwork
 
 _HOMES = {
@@ -28,7 +27,6 @@ _HOMES = {
     "LogicGateRegressor": "gatefit.estimators",
     "LogicNetwork": "gatefit.network",
     "Undecided": "gatefit.circuit.prove",
-    "harden": "gatefit.harden",
     "load_dataset": "gatefit.datasets",
     "optimise": "gatefit.circuit.optimise",
     "prove": "gatefit.circuit.prove",
@@ -44,7 +42,6 @@ __all__ = [
     "LogicGateRegressor",
     "LogicNetwork",
     "Undecided",
-    "harden",
     "load_dataset",
     "optimise",
     "prove",

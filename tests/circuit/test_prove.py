@@ -211,7 +211,8 @@ def test_undecided_when_time_runs_out():
 
 def test_a_lying_solver_is_not_believed(monkeypatch):
     """Whatever the solver says, different circuits are never called equivalent."""
-    monkeypatch.setattr(sweep_module, "ask_window", lambda *_, **__: Answer(True))
+    monkeypatch.setattr(sweep_module, "ask_solver", lambda *_: Answer(True))
+    monkeypatch.setattr(sweep_module, "decide_window", lambda *_: (sweep_module.EQUAL, 0))
     rng = np.random.default_rng(4)
     caught = 0
     for i in range(200):

@@ -1,6 +1,6 @@
 """Questions to a SAT solver: can two nodes of a reduced graph differ?
 
-    ask_window    a few gates with free leaves, a fresh solver that writes a proof: "no" can be trusted after checking
+    ask_solver    some gates with free leaves, a fresh solver that writes a proof: "no" can be trusted after checking
     WholeCones    all gates below the two nodes, one solver kept for all questions: "yes" comes with an input
 
 A node's gate is ``kinds[node]`` over the nodes ``reads[:, node]``; node 0 is false. Nothing is concluded here: learnt
@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int32, UInt8
 
-from gatefit.circuit.cnf import PRIME_CLAUSES
+from gatefit.circuit.cnf import DELETE, PRIME_CLAUSES
 from gatefit.circuit.sweep_numba import unloaded_below
 
 CONFLICTS: Final = 300
@@ -43,37 +43,42 @@ class Answer:
 
     equal: bool | None
     ones: Bool[np.ndarray, "leaves"] = field(default_factory=lambda: np.empty(0, bool))
-    learnt: list[list[int]] = field(default_factory=list)
-    """If equal: clauses over node variables (node + 1), in the order in which they follow, each ended by 0."""
+    steps: Int32[np.ndarray, "steps"] = field(default_factory=lambda: np.empty(0, np.int32))
+    """If equal: the proof, over node variables (node + 1)."""
 
 
-def ask_window(
+def ask_solver(
     pair: Pair,
-    inner: list[int],
-    leaves: list[int],
+    inner: Int32[np.ndarray, "gates"],
+    leaves: Int32[np.ndarray, "leaves"],
     kinds: UInt8[np.ndarray, "nodes"],
     reads: Int32[np.ndarray, "2 nodes"],
-    whole: bool = False,
+    conflicts: int,
 ) -> Answer:
-    """Ask about the gates ``inner`` over free ``leaves``; only a ``whole`` cone is worth the pair's full budget."""
+    """Ask about the gates ``inner`` over free ``leaves``, with a fresh solver that writes a proof."""
     from pysat.solvers import Solver
 
-    names = [*inner, *leaves, 0]
+    names = [*inner.tolist(), *leaves.tolist(), 0]
     local = {n: i for i, n in enumerate(names, start=1)}
-    clauses = [[-len(names)], *_gate_clauses(inner, kinds, reads, local)]
-    conflicts = pair.conflicts if whole else CONFLICTS
+    clauses = [[-len(names)], *_gate_clauses(names[: inner.size], kinds, reads, local)]
     with Solver(name="cadical195", bootstrap_with=clauses, with_proof=True) as solver:
         answer = _both_ways(solver, local[pair.node], local[pair.other], pair, conflicts)
         if answer:
             values = np.array(solver.get_model()[: len(names)]) > 0
-            return Answer(False, values[len(inner) : len(inner) + len(leaves)])
+            return Answer(False, values[inner.size : -1])
         if answer is None:
             return Answer(None)
         lines: list[str] = solver.get_proof()
-    number = [0, *(n + 1 for n in names)]
-    # Deletions are left to the caller; a bare "0" means: unsatisfiable under the assumptions.
+    # The solver's own deletions are dropped; a bare "0" means: unsatisfiable under the assumptions.
     learnt = [[int(v) for v in line.split()] for line in lines if line[0] not in "d0"]
-    return Answer(True, learnt=[[number[v] if v >= 0 else -number[-v] for v in clause] for clause in learnt])
+    number = [0, *(n + 1 for n in names)]
+    learnt = [[number[v] if v >= 0 else -number[-v] for v in clause] for clause in learnt]
+    one, two = pair.node + 1, -pair.other - 1 if pair.inverted else pair.other + 1
+    steps = [v for clause in learnt for v in clause] + [-one, two, 0, one, -two, 0]
+    for clause in learnt:
+        if len(clause) > 2:  # what a unit clause says is never unlearnt
+            steps += [DELETE, *clause]
+    return Answer(True, steps=np.array(steps, np.int32))
 
 
 class WholeCones:

@@ -19,13 +19,16 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64, UInt64
 
 from gatefit.circuit import sweep_numba as kernels
-from gatefit.circuit.cnf import DELETE
 from gatefit.circuit.miter import Graph
 from gatefit.circuit.patterns import Signatures, signatures, simulate_chunk
-from gatefit.circuit.queries import CONFLICTS, Answer, Pair, WholeCones, ask_window
+from gatefit.circuit.queries import CONFLICTS, Answer, Pair, WholeCones, ask_solver
+from gatefit.circuit.window_numba import EQUAL, OPEN, decide_window
 
 WINDOWS: Final = (6, 24, 96)
 """Gates around a candidate pair, tried in this order before its whole cone."""
+
+BRANCHES: Final = 64
+"""Failed branches that our own prover may write down before a solver takes over."""
 
 CANDIDATES: Final = 64
 """How many nodes with one signature are compared with a new one; there is one, unless some pairs stayed open."""
@@ -101,6 +104,9 @@ class _Sweep:
         self.stamp, self.visited = 0, np.zeros(graph.nodes, np.int32)
         self.values = np.zeros((graph.nodes, 4), np.uint64)
         self.inner, self.leaves = np.zeros(graph.nodes, np.int32), np.zeros(graph.nodes, np.int32)
+        self.branch, self.trail = np.full(graph.nodes, -1, np.int8), np.zeros(graph.nodes, np.int32)
+        self.branch[0] = 0
+        self.ones, self.buffer = np.zeros(2 * WINDOWS[-1] + 2, bool), np.zeros(8 * BRANCHES * WINDOWS[-1], np.int32)
         self.cones = WholeCones(graph.inputs, self.kinds, self.reads)
         self.given_up: Counter[int] = Counter()
         self.representatives = list(range(1 + graph.inputs))
@@ -172,7 +178,7 @@ class _Sweep:
                     ones = self.values[leaves, differs // 64] >> np.uint64(differs % 64) & np.uint64(1)
                     return self._tell_apart(leaves - 1, ones.astype(bool))
                 if differs < 0:
-                    answer = ask_window(pair, inner, leaves.tolist(), self.kinds, self.reads)
+                    answer = self._ask_window(pair, inner, leaves)
                     if answer.equal:
                         return self._merge(pair, answer)
                     if full and answer.equal is False:
@@ -193,7 +199,7 @@ class _Sweep:
             return self._tell_apart(np.arange(self.graph.inputs), answer.ones)
         if answer.equal or patient:  # equal, but without a proof; or worth a new solver's time
             inner, leaves, _, _ = self._cut(pair, self.graph.nodes)
-            answer = ask_window(pair, inner, leaves.tolist(), self.kinds, self.reads, whole=True)
+            answer = ask_solver(pair, inner, leaves, self.kinds, self.reads, pair.conflicts)
             if answer.equal:
                 return self._merge(pair, answer)
             if answer.equal is False:
@@ -201,24 +207,29 @@ class _Sweep:
         self.given_up[pair.other] += 1
         return None
 
-    def _cut(self, pair: Pair, limit: int) -> tuple[list[int], Int32[np.ndarray, "leaves"], bool, int]:
+    def _ask_window(self, pair: Pair, inner: Int32[np.ndarray, "gates"], leaves: Int32[np.ndarray, "leaves"]) -> Answer:
+        """Ask about a few gates: our own prover, or a solver if it needs too many branches."""
+        roots = np.array([pair.node, pair.other, pair.inverted], np.int32)
+        equal, used = decide_window(
+            roots, inner, leaves, self.kinds, self.reads, self.branch, self.trail, self.ones, self.buffer, BRANCHES
+        )
+        if equal == OPEN:
+            return ask_solver(pair, inner, leaves, self.kinds, self.reads, CONFLICTS)
+        return Answer(equal == EQUAL, self.ones[: leaves.size].copy(), self.buffer[:used].copy())
+
+    def _cut(self, pair: Pair, limit: int) -> tuple[Int32[np.ndarray, "gates"], Int32[np.ndarray, "leaves"], bool, int]:
         """Gates and leaves around a pair, whether they are its whole cone, and where random leaves tell it apart."""
         self.stamp += 1
         gates, free, full, differs = kernels.cut_window(
             np.array([pair.node, pair.other, pair.inverted], np.int32), limit, self.graph.inputs, self.level,
             self.kinds, self.reads, self.stamp, self.visited, self.values, self.inner, self.leaves,
         )  # fmt: skip
-        return self.inner[:gates].tolist(), self.leaves[:free], full, differs
+        return self.inner[:gates], self.leaves[:free], full, differs
 
     def _merge(self, pair: Pair, answer: Answer) -> bool:
-        """Merge an equal pair: write the solver's clauses, the equality that follows, and the clauses' deletion."""
+        """Merge an equal pair and keep the proof."""
         self.literals[pair.node] = 2 * pair.other + pair.inverted
-        one, two = pair.node + 1, -pair.other - 1 if pair.inverted else pair.other + 1
-        steps = [v for clause in answer.learnt for v in clause] + [-one, two, 0, one, -two, 0]
-        for clause in answer.learnt:
-            if len(clause) > 2:  # what a unit clause says is never unlearnt
-                steps += [DELETE, *clause]
-        self.steps.append(np.array(steps, np.int32))
+        self.steps.append(answer.steps)
         return True
 
     def _tell_apart(self, positions: Int32[np.ndarray, "leaves"], ones: Bool[np.ndarray, "leaves"]) -> bool:

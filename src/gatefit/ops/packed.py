@@ -56,11 +56,11 @@ def _forward(x: PackedBatch, plan: StackPlan, kinds: np.ndarray, classes: int, d
     parts = slices(words)
 
     def task(place: int) -> None:
-        own = bits if keep else workspace.array((1, plan.gates), np.uint64)
+        own = bits if keep else workspace.array((2, plan.gates), np.uint64)
         kernels.forward(x.words, plan.layers, plan.first, plan.second, plan.rows, kinds, own, scores, *parts[place])
 
-    # A word's gate costs about as much as one and a half soft evaluations do.
-    run(task, len(parts), 2 * plan.gates * words)
+    # A gate of a word takes about as long as four soft evaluations.
+    run(task, len(parts), 4 * plan.gates * words)
     return scores, bits
 
 

@@ -46,12 +46,14 @@ def kinds_to_plan(gates, order, swapped, kinds):
 
 
 @kernel
-def _forward_layer(x, first, second, rows, kinds, z):
+def _forward_layer(x, y, first, second, rows, kinds, z, w):
+    """z of the word x and w of the word y: finding a gate's inputs and masks costs more than using them twice."""
     for k in range(uint32(rows.size)):
-        u, v, kind = x[uint32(first[k])], x[uint32(second[k])], uint32(kinds[k])
+        one, two, kind, row = uint32(first[k]), uint32(second[k]), uint32(kinds[k]), uint32(rows[k])
         m_0, m_1 = MASKS[kind, uint32(0)], MASKS[kind, uint32(1)]
         m_2, m_12 = MASKS[kind, uint32(2)], MASKS[kind, uint32(3)]
-        z[uint32(rows[k])] = m_0 ^ (u & (m_1 ^ (m_12 & v))) ^ (m_2 & v)
+        z[row] = m_0 ^ (x[one] & (m_1 ^ (m_12 & x[two]))) ^ (m_2 & x[two])
+        w[row] = m_0 ^ (y[one] & (m_1 ^ (m_12 & y[two]))) ^ (m_2 & y[two])
 
 
 @kernel
@@ -69,20 +71,24 @@ def _group_counts(words, scores):
 
 @kernel
 def forward(words, layers, first, second, rows, kinds, bits, scores, begin, end):
-    """Words begin to end: ``bits`` (words, gates) keep every layer's output, unless there is but one row of them.
+    """Words begin to end, two at a time: ``bits`` (words, gates) keep every layer's output.
 
-    ``scores`` (words, classes * 64) are the sums over groups of the last layer.
+    Where there are but two rows of them, they are used again and again. ``scores`` (words, classes * 64) are the sums
+    over groups of the last layer.
     """
-    kept = bits.shape[0] == scores.shape[0]
-    for word in range(begin, end):
-        below = words[word]
+    keep = bits.shape[0] >= scores.shape[0]
+    for word in range(begin, end, 2):
+        other = min(word + 1, end - 1)
+        x, y = words[word], words[other]
+        to_z, to_w = bits[word if keep else 0], bits[other if keep else 1]
         for layer in range(layers.shape[0]):
             start = layers[layer, 2]
             stop = start + layers[layer, 1]
-            z = bits[word if kept else 0, start:stop]
-            _forward_layer(below, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z)
-            below = z
-        _group_counts(below, scores[word])
+            z, w = to_z[start:stop], to_w[start:stop]
+            _forward_layer(x, y, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z, w)
+            x, y = z, w
+        _group_counts(x, scores[word])
+        _group_counts(y, scores[other])
 
 
 @inlined

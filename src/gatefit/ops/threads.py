@@ -15,14 +15,11 @@ Which thread does which part never shows in a result: parts are cut by size, and
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 import torch
 
-_lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
 _chosen: int | None = None
 
 
@@ -47,49 +44,93 @@ def training_threads(threads: int | None = None) -> Iterator[int]:
         torch.set_num_threads(torch_before)
 
 
+class _Job:
+    """Tasks to be taken one after another by whoever asks."""
+
+    def __init__(self, task: Callable[[int], None], count: int) -> None:
+        self.task, self.count = task, count
+        self.taken = self.running = 0
+        self.error: BaseException | None = None
+        self.lock, self.ended = threading.Lock(), threading.Lock()
+        self.ended.acquire()
+
+    def work(self) -> None:
+        """Take tasks until none is left; whoever ends the last one says so."""
+        while True:
+            with self.lock:
+                if self.taken == self.count:
+                    return
+                place, self.taken = self.taken, self.taken + 1
+                self.running += 1
+            error = None
+            try:
+                self.task(place)
+            except BaseException as caught:  # raised again by parallel_for
+                error = caught
+            with self.lock:
+                self.running -= 1
+                if error is not None:
+                    self.error, self.taken = self.error or error, self.count
+                if not self.running and self.taken == self.count:
+                    self.ended.release()
+
+
 def parallel_for(task: Callable[[int], None], count: int) -> None:
-    """Call ``task`` with 0 to ``count - 1``, in this thread and in idle ones; returns when all have ended."""
+    """Call ``task`` with 0 to ``count - 1``, in this thread and in idle ones; returns when all have ended.
+
+    A thread that the system is slow to wake is not waited for: it finds nothing left to do. After an error no further
+    task begins, and the error is raised here.
+    """
     helpers = min(kernel_threads(), count) - 1
     if helpers < 1:
         for place in range(count):
             task(place)
         return
-    places, guard = iter(range(count)), threading.Lock()
-
-    def work() -> None:
-        while True:
-            with guard:
-                place = next(places, None)
-            if place is None:
-                return
-            task(place)
-
-    pool = _threads(helpers)
-    others: list[Future[None]] = [pool.submit(work) for _ in range(helpers)]
-    try:
-        work()
-    finally:
-        # Also after an error here: the others still write to the caller's arrays.
-        wait(others)
-    for other in others:
-        other.result()
+    job = _Job(task, count)
+    queue = _pool.with_threads(helpers)
+    for _ in range(helpers):
+        queue.put(job)
+    job.work()
+    job.ended.acquire()
+    # A helper may yet come to look at the job: it should not keep the caller's arrays alive.
+    del job.task
+    if job.error is not None:
+        raise job.error
 
 
-def _threads(count: int) -> ThreadPoolExecutor:
-    """The pool, with at least ``count`` threads."""
-    global _pool, _pool_size
-    with _lock:
-        if _pool is None or _pool_size < count:
-            if _pool is not None:
-                _pool.shutdown(wait=False)
-            _pool, _pool_size = ThreadPoolExecutor(count, thread_name_prefix="gatefit"), count
-        return _pool
+class _Pool:
+    """Threads that sleep until there is a job; more are started when more are asked for."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[_Job] = SimpleQueue()
+        self.size = 0
+        self.lock = threading.Lock()
+
+    def with_threads(self, count: int) -> "SimpleQueue[_Job]":
+        """The queue, served by at least ``count`` threads."""
+        if self.size < count:
+            with self.lock:
+                while self.size < count:
+                    self.size += 1
+                    # Daemons: an idle thread does not keep the process alive.
+                    threading.Thread(
+                        target=_serve, args=(self.queue,), name=f"gatefit-{self.size}", daemon=True
+                    ).start()
+        return self.queue
+
+
+def _serve(queue: "SimpleQueue[_Job]") -> None:
+    while True:
+        queue.get().work()
+
+
+_pool = _Pool()
 
 
 def _forget_threads() -> None:
     """A forked child has a copy of the pool's record, but none of its threads."""
-    global _pool, _pool_size, _lock
-    _pool, _pool_size, _lock = None, 0, threading.Lock()
+    global _pool  # noqa: PLW0603
+    _pool = _Pool()
 
 
 if hasattr(os, "register_at_fork"):
