@@ -111,19 +111,38 @@ def linear(weights, bias=(0.0,)):
     return Linear(np.array(weights, np.float32).reshape(len(bias), -1), np.array(bias, np.float32))
 
 
+ROUGH = 1e-9  # next to 1, so small that sums round
+
+
 @pytest.mark.parametrize(
     ("spec", "impl", "claims", "equal"),
     [
-        (linear([1, 2]), linear([1, 2]), [4, 6, 4, 6], True),
-        (linear([1, 2]), linear([2, 1]), [4, 6, 6, 4], False),  # another order rounds differently
-        (linear([1, 2]), linear([1, 2]), [4, 6, 4, 7], False),
-        (linear([1, 9, 2, 0]), linear([1, 2]), [4, 0, 6, 8, 4, 6], True),  # constant false, and no weight
-        (linear([3, 1, 2]), linear([1, 2], (3.0,)), [1, 4, 6, 4, 6], True),  # leading constants belong to the bias
-        (linear([1, 3, 2]), linear([1, 2], (3.0,)), [4, 1, 6, 4, 6], False),  # later ones do not
+        (linear([1, ROUGH]), linear([1, ROUGH]), [4, 6, 4, 6], True),
+        (linear([1, ROUGH]), linear([ROUGH, 1]), [4, 6, 6, 4], False),  # another order rounds differently
+        (linear([1, ROUGH]), linear([1, ROUGH]), [4, 6, 4, 7], False),
+        (linear([1, 9, ROUGH, 0]), linear([1, ROUGH]), [4, 0, 6, 8, 4, 6], True),  # constant false, and no weight
+        (linear([3, 1, ROUGH]), linear([1, ROUGH], (3.0,)), [1, 4, 6, 4, 6], True),  # leading ones: part of the bias
+        (linear([1, 3, ROUGH]), linear([1, ROUGH], (3.0,)), [4, 1, 6, 4, 6], False),  # later ones are not
     ],
 )
-def test_linear_terms_must_be_the_same_in_order(spec, impl, claims, equal):
+def test_linear_terms_that_may_round_must_be_the_same_in_order(spec, impl, claims, equal):
     assert remainders(spec, impl, np.array(claims, np.int32)) == ([] if equal else None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "impl", "claims", "equal"),
+    [
+        (linear([1, 2]), linear([2, 1]), [4, 6, 6, 4], True),  # any order
+        (linear([0.5, 2]), linear([-0.5, 2], (0.5,)), [4, 6, 5, 6], True),  # w x = w - w (not x)
+        (linear([1, 3, 2]), linear([1, 2], (3.0,)), [4, 1, 6, 4, 6], True),  # constants are part of the bias
+        (linear([1, 2]), linear([1, 2]), [4, 6, 4, 7], False),
+        (linear([1, 2]), linear([1, 2.25]), [4, 6, 4, 6], False),
+    ],
+)
+def test_linear_terms_that_add_exactly_are_compared_as_integers(spec, impl, claims, equal):
+    parts = remainders(spec, impl, np.array(claims, np.int32))
+    assert parts is not None
+    assert (parts == []) == equal
 
 
 def test_the_formula_has_a_model_exactly_when_some_claim_is_false_somewhere():

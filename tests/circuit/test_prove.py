@@ -176,19 +176,25 @@ def test_affine_values_that_collide_by_rounding_are_equal():
     )
 
 
-def test_linear_scores_in_another_order_are_decided_by_trying_all_inputs():
-    weights = np.array([[1.0, 2.0, 4.0]], np.float32)
-    spec = wires(Linear(weights, np.zeros(1)), 5)
-    impl = replace(spec, outputs=np.array([2, 1, 0]), readout=Linear(weights[:, ::-1], np.zeros(1)))
-    verdict = prove(spec, impl)
-    assert isinstance(verdict, Equivalent)  # small integers add up exactly in any order
-    assert verdict.method == "exhaustive"
+def test_linear_scores_whose_sums_never_round_are_compared_as_integers():
+    weights = np.array([[1.0, 2.0, 4.0], [0.25, -3.0, 8.0]], np.float32)  # multiples of 1/4 add up exactly
+    spec = wires(Linear(weights, np.zeros(2)), 30)
+    impl = replace(spec, outputs=np.array([2, 1, 0]), readout=Linear(weights[:, ::-1], np.zeros(2)))
+    assert isinstance(prove(spec, impl), Equivalent)
+    wrong = weights[:, ::-1].copy()
+    wrong[1, 0] += 0.25
+    assert isinstance(prove(spec, replace(impl, readout=Linear(wrong, np.zeros(2)))), Counterexample)
+
+
+def test_linear_scores_that_may_round_are_decided_by_trying_all_inputs():
     rough = np.array([[1e8, 1.0, -1e8]], np.float32)
     spec = wires(Linear(rough, np.zeros(1)), 5)
     impl = replace(spec, outputs=np.array([2, 1, 0]), readout=Linear(rough[:, ::-1], np.zeros(1)))
     check_verdict(spec, impl, prove(spec, impl))
-    spec = wires(Linear(weights, np.zeros(1)), 30)
-    impl = replace(spec, outputs=np.array([2, 1, 0]), readout=Linear(weights[:, ::-1], np.zeros(1)))
+    # Beside a bias of 1 neither weight shows: the scores are the same, but only trying all inputs could tell.
+    one = np.ones(1, np.float32)
+    spec = wires(Linear(np.full((1, 3), 1e-9, np.float32), one), 30)
+    impl = replace(spec, readout=Linear(np.full((1, 3), 2e-9, np.float32), one))
     verdict = prove(spec, impl)
     assert isinstance(verdict, Undecided)
     assert verdict.reason.startswith("the Linear readouts do not add the same terms in the same order, with the same")

@@ -10,9 +10,11 @@ from gatefit.circuit.cnf import Cnf, gate_clauses
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.miter import Graph, dimacs, join
 from gatefit.circuit.patterns import random_chunks, signatures, simulate_chunk
+from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.rup import find_flaw
 from gatefit.circuit.simulate import simulate_nodes
 from gatefit.circuit.sweep import sweep
+from gatefit.circuit.window_numba import DIFFERENT, EQUAL, OPEN, decide_window
 from scramble import scramble
 from strategies import all_patterns, layered_circuit, random_circuit
 
@@ -137,3 +139,42 @@ def test_chunks_are_simulated_as_the_reference_does():
         values = simulate_chunk(graph, words)[1 : 1 + circuit.nodes]
         unpacked = (values[:, :, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).reshape(circuit.nodes, -1).T
         assert np.array_equal(unpacked.astype(bool), simulate_nodes(circuit, bits.astype(bool)))
+
+
+def test_small_windows_are_decided_with_a_proof_or_an_example():
+    """Pairs of nodes over all their inputs: the answer is the truth, and it comes with evidence."""
+    rng = np.random.default_rng(13)
+    answers = {EQUAL: 0, DIFFERENT: 0, OPEN: 0}
+    for _ in range(100):
+        inputs, gates = int(rng.integers(2, 6)), int(rng.integers(2, 25))
+        first, nodes = 1 + inputs, 1 + inputs + gates
+        # Reduced gates depend on both operands, which are two nodes, not one, and no constants.
+        kinds, reads = np.zeros(nodes, np.uint8), np.zeros((2, nodes), np.int32)
+        kinds[first:] = rng.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], gates)
+        for node in range(first, nodes):
+            reads[:, node] = 1 + rng.choice(node - 1, 2, replace=False)
+        graph = Graph(inputs, kinds[first:], reads[:, first:])
+        circuit = Circuit(inputs, graph.gates, graph.operands - 1, [], GroupSum([], [0]))
+        values = simulate_nodes(circuit, all_patterns(inputs)).T
+        values = np.concatenate([np.zeros_like(values[:1]), values])
+        inner, leaves = np.arange(nodes - 1, inputs, -1, dtype=np.int32), np.arange(1, first, dtype=np.int32)
+        branch, trail, steps = np.full(nodes, -1, np.int8), np.zeros(nodes, np.int32), np.zeros(20_000, np.int32)
+        branch[0] = 0
+        for _ in range(30):
+            node, other = int(rng.integers(first, nodes)), int(rng.integers(nodes))
+            inverted, ones = int(values[node, 0] ^ values[other, 0]), np.zeros(leaves.size, bool)
+            if node == other:
+                continue
+            roots, limit = np.array([node, other, inverted], np.int32), int(rng.choice([1, 64]))
+            answer, used = decide_window(roots, inner, leaves, kinds, reads, branch, trail, ones, steps, limit)
+            answers[answer] += 1
+            assert branch.tolist() == [0] + [-1] * (nodes - 1)
+            if answer == EQUAL:
+                assert np.array_equal(values[node], values[other] ^ bool(inverted))
+                literals = 2 * np.arange(nodes, dtype=np.int32)
+                literals[node] = 2 * other + inverted
+                assert claims_hold(graph, literals, steps[:used]) is None
+            elif answer == DIFFERENT:
+                at = int(ones @ (1 << np.arange(inputs)))
+                assert values[node, at] != values[other, at] ^ bool(inverted)
+    assert min(answers.values()) > 50, answers

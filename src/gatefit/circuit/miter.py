@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int32, Int64, UInt8
 
 from gatefit.circuit.cnf import Cnf, gate_clauses
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout, exact_unit
 from gatefit.gates import NEGATED_A, NEGATED_B, Gate
 
 TRUE = 1
@@ -94,13 +94,12 @@ def obligations(spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs
 def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:
     """What must be zero for the scores to be equal if the claims hold: nothing if they are equal by construction.
 
-    None means that the two readouts cannot be compared as integers: linear scores that add up different terms or add
-    them in a different order (floating-point sums depend on it), or affine values that are not the same function of
-    a shifted sum.
+    None means that the two readouts cannot be compared as integers: linear scores whose sums may round and that add up
+    different terms or add them in a different order, or affine values that are not the same function of a shifted sum.
     """
     of_spec, of_impl = claims[: spec.outputs], claims[spec.outputs :]
     if isinstance(spec, Linear) and isinstance(impl, Linear):
-        return [] if _same_terms(spec, of_spec, impl, of_impl) else None
+        return [] if _same_terms(spec, of_spec, impl, of_impl) else _exact_linear(spec, impl, claims)
     if isinstance(spec, GroupSum) and isinstance(impl, GroupSum):
         groups, constants = np.concatenate([spec.groups, impl.groups]), spec.offsets - impl.offsets
         return _differences(groups, constants, claims, spec.outputs)
@@ -162,6 +161,25 @@ def _shift(spec: Affine, impl: Affine) -> int | None:
         return None
     sums = spec.offset + np.arange(spec.outputs + 1)
     return shift if np.array_equal(values(spec, sums), values(impl, sums + shift)) else None
+
+
+def _exact_linear(spec: Linear, impl: Linear, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:
+    """Scores whose sums never round, as integers in a common unit; None where they may round."""
+    units = exact_unit(spec), exact_unit(impl)
+    if units[0] is None or units[1] is None:
+        return None
+    weights = np.concatenate([spec.weights, -impl.weights], axis=1).astype(np.float64) / min(units[0], units[1])
+    biases = (spec.bias.astype(np.float64) - impl.bias) / min(units[0], units[1])
+    nodes, inverted = claims.astype(np.int64) >> 1, claims & 1
+    result = []
+    for own, bias in zip(weights.astype(np.int64), biases.astype(np.int64), strict=True):
+        coefficients = np.bincount(nodes, own * (1 - 2 * inverted), minlength=1).astype(np.int64)
+        coefficients[0] = 0  # the constant false adds nothing
+        present = np.flatnonzero(coefficients)
+        constant = int(bias + (own * inverted).sum())
+        if constant or present.size:
+            result.append(Remainder(constant, present, coefficients[present]))
+    return result
 
 
 def _same_terms(spec: Linear, of_spec: Int32[np.ndarray, "_"], impl: Linear, of_impl: Int32[np.ndarray, "_"]) -> bool:

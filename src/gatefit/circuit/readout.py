@@ -141,4 +141,20 @@ class Linear:
         return scores
 
 
+def exact_unit(readout: Linear) -> float | None:
+    """The largest power of two of which all weights are multiples, if every sum of them is exact in float32.
+
+    Then the order of summation does not matter, and scores are integers times the unit. None if sums may round.
+    """
+    terms = np.abs(np.concatenate([readout.weights, readout.bias[:, None]], axis=1).astype(np.float64))
+    present = terms[terms > 0]
+    if present.size == 0:
+        return 1.0
+    # A float32 is an odd number times a power of two; the smallest of these powers is the common unit.
+    mantissa, exponent = np.frexp(present)
+    whole = (mantissa * 2.0**24).astype(np.int64)
+    unit = 2.0 ** float((exponent - 24 + np.log2(whole & -whole)).min())
+    return unit if terms.sum(axis=1).max() <= 2.0**24 * unit else None
+
+
 Readout = GroupSum | Affine | Linear

@@ -73,6 +73,7 @@ def _fingerprint(literals):
 
 @njit(cache=True)
 def check_steps(cnf, proof, variables, delete):
+    """REFUTED if the proof reaches the empty clause, INCOMPLETE if it ends before, else the first step that fails."""
     limit = 1 + _count(cnf) + _count(proof)
     pool = np.empty(cnf.size + proof.size + 1, np.int32)
     start = np.zeros(limit + 1, np.int64)

@@ -59,9 +59,9 @@ def _unjustified(inner, kinds, reads, values):
             continue
         a, b = reads[0, node], reads[1, node]
         for row in range(4):
-            if values[a] in (-1, row >> 1) and values[b] in (-1, row & 1):
-                if kinds[node] >> (3 - row) & 1 != values[node]:
-                    return a if values[a] == -1 else b
+            possible = values[a] in (-1, row >> 1) and values[b] in (-1, row & 1)
+            if possible and kinds[node] >> (3 - row) & 1 != values[node]:
+                return a if values[a] == -1 else b
     return -1
 
 

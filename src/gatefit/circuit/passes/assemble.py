@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int32, Int64, UInt8
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.passes.literals import Swept
-from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout, exact_unit
 from gatefit.gates import COMPLEMENT, NEGATED_A, NEGATED_B, Gate
 
 
@@ -83,7 +83,7 @@ def fold_outputs(
     # Ones before the first variable output are added to the bias first in any case.
     readout, left = _add_to_bias(readout, ones & (np.cumsum(~constant) == 0))
     rest = ones & (left | (np.cumsum(~constant) > 0))
-    if adds_exactly(Linear(readout.weights[:, ~constant | rest], readout.bias)):
+    if exact_unit(Linear(readout.weights[:, ~constant | rest], readout.bias)) is not None:
         readout, rest = _add_to_bias(readout, rest)
     stays = ~constant | rest
     return Linear(readout.weights[:, stays], readout.bias), stays
@@ -98,16 +98,3 @@ def _add_to_bias(readout: Linear, outputs: Bool[np.ndarray, "outputs"]) -> tuple
     if not np.isfinite(bias).all():
         return readout, outputs
     return Linear(readout.weights, bias), np.zeros_like(outputs)
-
-
-def adds_exactly(readout: Linear) -> bool:
-    """Whether every sum of the weights is exact in float32, in any order: multiples of one unit, and few enough."""
-    terms = np.abs(np.concatenate([readout.weights, readout.bias[:, None]], axis=1).astype(np.float64))
-    present = terms[terms > 0]
-    if present.size == 0:
-        return True
-    # A float32 is an odd number times a power of two; the smallest of these powers is the common unit.
-    mantissa, exponent = np.frexp(present)
-    whole = (mantissa * 2.0**24).astype(np.int64)
-    unit = float((exponent - 24 + np.log2(whole & -whole)).min())
-    return bool(terms.sum(axis=1).max() <= 2.0 ** (24 + unit))
