@@ -42,12 +42,13 @@ def bits_of(batch, inputs, seed=0):
     return values, pack(values)
 
 
-def plain_scores(values, wirings, coefficients, classes):
+def plain_scores(values, wirings, coefficients, classes, sigmoid=False):
     """The definition: one polynomial a gate, layer after layer, then sums over groups."""
     x = torch.as_tensor(values).to(coefficients[0].dtype)
     for wiring, c in zip(wirings, coefficients, strict=True):
         a, b = x[:, wiring[0].long()], x[:, wiring[1].long()]
         x = c[:, 0] + c[:, 1] * a + c[:, 2] * b + c[:, 3] * a * b
+        x = torch.sigmoid(x) if sigmoid else x
     return x if classes is None else x.unflatten(1, (classes, x.shape[1] // classes)).sum(-1)
 
 

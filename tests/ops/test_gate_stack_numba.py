@@ -13,9 +13,9 @@ def coefficients_of(widths, dtype=torch.float64, seed=0):
     return [torch.randn(width, 4, generator=generator, dtype=dtype).requires_grad_() for width in widths]
 
 
-def assert_stack_matches(values, x, wirings, coefficients, classes, tolerance=1e-10):
-    expected = plain_scores(values, wirings, coefficients, classes)
-    scores = gate_stack_numba(x, wirings, coefficients, classes)
+def assert_stack_matches(values, x, wirings, coefficients, classes, tolerance=1e-10, **options):
+    expected = plain_scores(values, wirings, coefficients, classes, **options)
+    scores = gate_stack_numba(x, wirings, coefficients, classes, **options)
     torch.testing.assert_close(scores, expected, rtol=tolerance, atol=tolerance)
     delta = torch.randn(expected.shape, generator=torch.Generator().manual_seed(5), dtype=expected.dtype)
     reference = gradients(expected, delta, coefficients)
@@ -45,6 +45,26 @@ def test_odd_batches_and_readouts(batch, classes):
     values, x = bits_of(batch, 11)
     widths = [24, 24, 24]
     assert_stack_matches(values, x, wirings_of(11, widths), coefficients_of(widths), classes)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("wiring", ["balanced", "random", "twins"])
+def test_a_sigmoid_after_every_layer(shape, wiring):
+    inputs, widths = SHAPES[shape]
+    values, x = bits_of(33, inputs)
+    coefficients = [(3 * c).detach().requires_grad_() for c in coefficients_of(widths)]
+    assert_stack_matches(values, x, wirings_of(inputs, widths, wiring), coefficients, None, sigmoid=True)
+
+
+def test_a_sigmoid_of_large_numbers():
+    _, x = bits_of(8, 2)
+    wiring = [torch.tensor([[0, 1, 0], [1, 0, 0]], dtype=torch.int32)]
+    far = torch.tensor([[1e5, 0, 0, 0], [-1e5, 0, 0, 0], [float("nan"), 0, 0, 0]], requires_grad=True)
+    y = gate_stack_numba(x, wiring, [far], sigmoid=True)
+    assert y[0].detach().tolist()[:2] == [1.0, pytest.approx(0.0, abs=1e-37)]
+    assert y[:, 2].isnan().all()
+    y[:, :2].sum().backward()
+    assert far.grad[:2].abs().max() < 1e-30
 
 
 def test_a_layer_of_a_thousand_gates():

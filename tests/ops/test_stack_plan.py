@@ -71,7 +71,14 @@ def test_a_plan_is_made_once_and_again_after_a_change():
     assert stack_plan(wirings, 2) is plan
     wirings[1].copy_(torch.tensor([[0, 0], [1, 1]]))
     assert stack_plan(wirings, 2) is not plan
-    assert stack_plan(wirings[:1], 2).widths == (2,)
+    changed = stack_plan(wirings, 2)
+    assert stack_plan(wirings[:1], 2).widths == (2,)  # another stack that begins with the same tensor
+    assert stack_plan(wirings, 2) is changed
+    for depth in range(3, 9):
+        stack_plan(wirings[:1] * depth, 2)
+    assert stack_plan(wirings, 2) is not changed
+    with torch.inference_mode():
+        assert stack_plan([wirings[0].clone()], 2).inputs == 2
 
 
 def test_wiring_out_of_range_is_refused():

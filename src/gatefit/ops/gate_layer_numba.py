@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gatefit.ops import gate_layer_kernels_numba as kernels
+from gatefit.ops.stack_plan import version
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
 
@@ -49,10 +50,10 @@ _TRANSPOSED: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 def _remembered(wiring: Tensor, inputs: int) -> tuple[Tensor, TransposedWiring]:
     """The wiring as checked int32 indices and its transpose, made again only after the tensor was written to."""
-    version = (wiring._version, inputs)
+    state = (version(wiring), inputs)
     known = _TRANSPOSED.get(wiring)
-    if known is None or known[0] != version:
-        known = (version, wiring.to(torch.int32).contiguous(), transpose_wiring(wiring, inputs))
+    if known is None or known[0] != state:
+        known = (state, wiring.to(torch.int32).contiguous(), transpose_wiring(wiring, inputs))
         _TRANSPOSED[wiring] = known
     return known[1], known[2]
 

@@ -2,6 +2,7 @@
 
     forward    z = (c_0 + c_1 u) + v (c_2 + c_12 u)          u, v: the gate's first and second input
     backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
+    sigmoid    y = 1 / (1 + e^(-z)) in place of z, and δ = y (1 - y) ∂L/∂y, for the variants that never snap
 
 A row holds one node's sixteen samples, a cache line. ``stack_plan`` says how a layer finds its inputs, and why
 gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for
@@ -16,6 +17,8 @@ import numpy as np
 from numba import int64, uint32
 
 from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
+from gatefit.ops.sixteen_numba import exp_of_negative
+from gatefit.ops.sixteen_numba import kernel as simd
 from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
 from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
 from gatefit.ops.wide_vectors import wide_vectors
@@ -127,6 +130,26 @@ def _backward_rows(x, first, second, slots, c, delta, below, dc):
         add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
 
 
+@simd
+def _sigmoid(z):
+    wide_vectors()
+    one = z.dtype.type(1)
+    for i in range(z.size):
+        e = exp_of_negative(-abs(z[i]))
+        z[i] = (e if z[i] < 0 else one) / (one + e)
+
+
+@kernel
+def _through_sigmoid(y, rows, slots, delta):
+    """δ becomes y (1 - y) δ."""
+    wide_vectors()
+    one, minus = spread(y.dtype.type(1), TILE), spread(y.dtype.type(-1), TILE)
+    for k in range(uint32(rows.size)):
+        place = int64(slots[k]) * SAMPLES
+        own = load(y, int64(rows[k]) * SAMPLES, TILE)
+        store(delta, place, load(delta, place, TILE) * (own * (one + minus * own)))
+
+
 @kernel
 def _group_sums(rows, scores):
     """scores[class] = the sum of the class's rows."""
@@ -140,8 +163,8 @@ def _group_sums(rows, scores):
 
 
 @kernel
-def _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs):
-    """All layers, the last one's rows into ``outputs``.
+def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs):
+    """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
 
     The others' rows stay in ``activations``, one layer after another where there is room, else in its halves by turns.
     """
@@ -149,7 +172,7 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations,
     keep = activations.size >= layers[last, 2] * SAMPLES
     half = activations.size // 2
     below, place = activations[:0], 0
-    for layer in range(last + 1):
+    for layer in range(last + 1 if outputs.size else last):
         kind, gates, start = layers[layer, 0], layers[layer, 1], layers[layer, 2]
         z = activations[place : place + gates * SAMPLES] if layer < last else outputs
         stop = start + gates
@@ -160,31 +183,39 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations,
             _forward_cycles(below, walk, rows[start:stop], c[start:stop], z)
         else:
             _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+        if sigmoid:
+            _sigmoid(z)
         below = z
         place = place + gates * SAMPLES if keep else half - place
 
 
 @kernel
-def forward(words, layers, first, second, rows, cycles, c, activations, outputs, scores, begin, end):
+def forward(words, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores, begin, end):
     """Tiles begin to end: ``scores`` (tiles, classes * SAMPLES), the sums over groups of the last layer."""
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs)
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs)
         _group_sums(outputs, scores[tile])
 
 
 @kernel
-def _backward_tile(x, shift, layers, first, second, slots, cycles, c, activations, delta, spare, dc):
+def _backward_tile(
+    x, shift, layers, first, second, rows, slots, cycles, c, sigmoid, activations, outputs, delta, spare, dc
+):
     last = layers.shape[0] - 1
+    above = outputs
     top = layers[last, 2] * SAMPLES
     for layer in range(last, -1, -1):
         kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
         stop = start + layers[layer, 1]
         to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+        if sigmoid:
+            _through_sigmoid(above, rows[start:stop], to, delta)
         if kind == FROM_BITS:
             _backward_bits(x, shift, first[start:stop], second[start:stop], to, delta, sums)
             return
         below = activations[top - inputs * SAMPLES : top]
+        above = below
         top -= inputs * SAMPLES
         if kind == FROM_CYCLES:
             _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
@@ -195,12 +226,16 @@ def _backward_tile(x, shift, layers, first, second, slots, cycles, c, activation
 
 
 @kernel
-def backward(words, layers, first, second, rows, slots, cycles, c, activations, delta, spare, gradient, dc, begin, end):
+def backward(
+    words, layers, first, second, rows, slots, cycles, c, sigmoid,
+    activations, outputs, delta, spare, gradient, dc, begin, end,
+):  # fmt: skip
     """dc = the sums over tiles begin to end, for the gradients (tiles, classes * SAMPLES) of the scores."""
-    outputs = delta[: layers[-1, 1] * SAMPLES]
     dc[:] = 0
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, activations, outputs)
-        spread_groups(gradient[tile], outputs, TILE)
-        _backward_tile(x, shift, layers, first, second, slots, cycles, c, activations, delta, spare, dc)
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs)
+        spread_groups(gradient[tile], delta[: layers[-1, 1] * SAMPLES], TILE)
+        _backward_tile(
+            x, shift, layers, first, second, rows, slots, cycles, c, sigmoid, activations, outputs, delta, spare, dc
+        )

@@ -110,7 +110,7 @@ def prefetch(typing_context, array, index):
         data = arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         signature_of = ir.FunctionType(ir.VoidType(), [pointer.type, *[ir.IntType(32)] * 3])
-        function = cgutils.get_or_insert_function(builder.module, signature_of, "llvm.prefetch.p0")
+        function = cgutils.get_or_insert_function(builder.module, signature_of, "llvm.prefetch.p0i8")
         # To write, into every level of cache, data.
         builder.call(function, [pointer, *(cgutils.int32_t(number) for number in (1, 3, 1))])
         return context.get_dummy_value()

@@ -58,11 +58,12 @@ def _exp_float32(x):
     return p * _float_of_bits((int32(n) + int32(127)) << int32(23))
 
 
-def _exp(x):
+def exp_of_negative(x):
+    """e^x for x <= 0, in either type; the float32 form is one that loops turn into SIMD."""
     raise NotImplementedError
 
 
-@overload(_exp, inline="always")
+@overload(exp_of_negative, inline="always")
 def _exp_of_type(x):
     if x == types.float32:
         return lambda x: _exp_float32(x)  # noqa: PLW0108 -- a function to inline, not a compiled one
@@ -209,10 +210,10 @@ def exponentials(s):
         ),
     )
     return (
-        _exp(s[0] - m), _exp(s[1] - m), _exp(s[2] - m), _exp(s[3] - m),
-        _exp(s[4] - m), _exp(s[5] - m), _exp(s[6] - m), _exp(s[7] - m),
-        _exp(s[8] - m), _exp(s[9] - m), _exp(s[10] - m), _exp(s[11] - m),
-        _exp(s[12] - m), _exp(s[13] - m), _exp(s[14] - m), _exp(s[15] - m),
+        exp_of_negative(s[0] - m), exp_of_negative(s[1] - m), exp_of_negative(s[2] - m), exp_of_negative(s[3] - m),
+        exp_of_negative(s[4] - m), exp_of_negative(s[5] - m), exp_of_negative(s[6] - m), exp_of_negative(s[7] - m),
+        exp_of_negative(s[8] - m), exp_of_negative(s[9] - m), exp_of_negative(s[10] - m), exp_of_negative(s[11] - m),
+        exp_of_negative(s[12] - m), exp_of_negative(s[13] - m), exp_of_negative(s[14] - m), exp_of_negative(s[15] - m),
     )  # fmt: skip
 
 

@@ -146,18 +146,28 @@ def _assembled(
 
 
 _PLANS: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+_PLANS_A_WIRING: Final = 4
+"""Stacks that may begin with one tensor before the oldest plan is forgotten."""
 
 
 def stack_plan(wirings: Sequence[Int[Tensor, "2 gates"]], inputs: int) -> StackPlan:
     """The plan of these wirings; made once, and again only after one of the tensors was written to."""
     if not wirings:
         raise ValueError("a stack needs at least one layer, got no wiring")
-    state = (inputs, [(id(wiring), wiring._version) for wiring in wirings])
     known = _PLANS.get(wirings[0])
-    if known is None or known[0] != state:
+    if known is None:
+        known = _PLANS[wirings[0]] = {}
+    state = (inputs, *((id(wiring), version(wiring)) for wiring in wirings))
+    if state not in known:
         arrays = [wiring.detach().cpu().to(torch.int32).contiguous().numpy() for wiring in wirings]
+        while len(known) >= _PLANS_A_WIRING:
+            del known[next(iter(known))]
         # The other tensors are kept alive with the plan, so that no new one can take over an id.
-        known = (state, make_plan(arrays, inputs), list(wirings[1:]))
-        _PLANS[wirings[0]] = known
-    plan: StackPlan = known[1]
+        known[state] = make_plan(arrays, inputs), list(wirings[1:])
+    plan: StackPlan = known[state][0]
     return plan
+
+
+def version(tensor: Tensor) -> int:
+    """How often the tensor was written to; tensors of inference mode do not say."""
+    return 0 if tensor.is_inference() else tensor._version

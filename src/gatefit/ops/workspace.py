@@ -46,7 +46,7 @@ class Workspace:
         size = prod(shape) * kind.itemsize
         whole = size + _CACHE_LINE
         buffer = np.empty(whole, dtype=np.uint8) if size < _SMALL else self._buffer(whole)
-        skip = -buffer.ctypes.data % _CACHE_LINE
+        skip = -buffer.__array_interface__["data"][0] % _CACHE_LINE
         view: np.ndarray = buffer[skip : skip + size].view(kind).reshape(shape)
         return view
 

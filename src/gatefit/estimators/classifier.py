@@ -1,0 +1,173 @@
+"""The classifier: class scores are counts of ones.
+
+score_k = (1/τ) · ones in group k       P(k) = softmax_k(score)       class = first k with the largest score
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Shaped
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from gatefit.encoders import Encoder
+from gatefit.estimators.base import LogicGateEstimator
+from gatefit.estimators.inputs import read_features, read_targets, read_weights
+
+
+class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[misc]
+    """A logic gate network as a scikit-learn classifier.
+
+    X may be an array, or a pandas or polars data frame with columns of numbers, categories and Booleans. Missing values
+    (NaN, None) have a bit of their own, and categories never seen have none.
+
+    Arguments:
+        method: how gates are learned: multilinear-covjac, multilinear-ste, soft-mix, hard-st, gumbel-st, iwp, iwp-ste.
+        width: gates a layer, a multiple of the classes; "auto" is 1,000, or more for many classes or bits.
+        depth: layers.
+        steps: training steps.
+        batch_size: samples a step; all of them where there are fewer.
+        learning_rate: Adam's.
+        schedule: the learning rate over the steps: constant, cosine or linear.
+        weight_decay: decoupled from the gradient.
+        initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
+        temperature: of the method, where it has one.
+        readout: "group-sum", which only counts, or "linear", learned weights.
+        readout_temperature: what counts are divided by for probabilities; "auto" is √(gates per class).
+        wiring: "unique", "stride" or "random"; "auto" is unique, but reads pairs again once all have been read.
+        encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
+        thresholds: the most bits that a column of numbers gets from encoder="auto".
+        early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``
+            evaluations, and keep the best network; "auto" does so from 10,000 samples on.
+        validation_fraction: the part of the samples that is kept apart, the same of every class.
+        n_iter_no_change: see ``early_stopping``.
+        evaluate_every: steps between evaluations; "auto" is a twentieth of the steps.
+        class_weight: a weight for each class, or "balanced".
+        warm_start: whether ``fit`` goes on with the network of the last ``fit``, for ``steps`` more.
+        random_state: parameters, wiring, the order of samples and the validation split follow from it.
+        threads: for training and predicting; None is as many as torch uses. The result is the same.
+        verbose: 1 prints a line an evaluation, 0 nothing.
+
+    Attributes:
+        classes_: the labels, sorted.
+        network_: the trained ``LogicNetwork``.
+        encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
+        circuit_: the optimised circuit, made when it is first asked for.
+        history_: step, loss and scores of every evaluation.
+        n_iter_: training steps made.
+        n_features_in_, feature_names_in_: as everywhere in scikit-learn.
+    """
+
+    classes_: Shaped[np.ndarray, "classes"]
+
+    def __init__(
+        self,
+        *,
+        method: str = "multilinear-covjac",
+        width: int | str = "auto",
+        depth: int = 6,
+        steps: int = 1000,
+        batch_size: int = 512,
+        learning_rate: float = 0.05,
+        schedule: str = "constant",
+        weight_decay: float = 0.0,
+        initialisation: str = "normal",
+        temperature: float | None = None,
+        readout: str = "group-sum",
+        readout_temperature: float | str = "auto",
+        wiring: str = "auto",
+        encoder: Encoder | str = "auto",
+        thresholds: int = 15,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        evaluate_every: int | str = "auto",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            method=method,
+            width=width,
+            depth=depth,
+            steps=steps,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            weight_decay=weight_decay,
+            initialisation=initialisation,
+            temperature=temperature,
+            wiring=wiring,
+            encoder=encoder,
+            thresholds=thresholds,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            evaluate_every=evaluate_every,
+            warm_start=warm_start,
+            random_state=random_state,
+            threads=threads,
+            verbose=verbose,
+        )
+        self.readout = readout
+        self.readout_temperature = readout_temperature
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogicGateClassifier":
+        """Encode X, train the network, return self."""
+        X = read_features(self, X, reset=not self._continues(), least=2)
+        y = read_targets(self, y, X)
+        check_classification_targets(y)
+        weights = read_weights(sample_weight, X) * compute_sample_weight(self.class_weight, y)
+        classes = self.classes_ if self._continues() else np.unique(y)
+        numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        if (unknown := classes[numbers] != y).any():
+            raise ValueError(
+                f"warm_start=True continues with the classes {', '.join(map(str, classes))}, got a class "
+                f"{y[unknown][0]!r}; set warm_start=False to start anew"
+            )
+        if len(np.unique(numbers[weights > 0])) < 2:
+            present = ", ".join(map(str, np.unique(y[weights > 0])))
+            raise ValueError(
+                f"LogicGateClassifier needs samples of at least two classes, got one class only: {present}"
+            )
+        self._fit(
+            X,
+            numbers.astype(np.int64),
+            weights,
+            strata=numbers,
+            classes=len(classes),
+            class_names=tuple(str(name) for name in classes.tolist()),
+        )
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> Shaped[np.ndarray, "samples"]:
+        """The most likely class of every sample, as the circuit computes it."""
+        numbers = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[numbers])
+
+    def predict_proba(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
+        """Softmax of the class scores."""
+        scores = self._scores(X)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
+        """The logarithm of ``predict_proba``."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def decision_function(self, X: Any) -> Float64[np.ndarray, "samples *classes"]:
+        """The class scores; for two classes the second's less the first's."""
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
+        automatic = isinstance(self.readout_temperature, str) and self.readout_temperature == "auto"
+        # Three times the paper's rule of thumb: on small tables calm scores generalise better (see benchmarks).
+        temperature = math.sqrt(gates_per_class) if automatic else self._number("readout_temperature", "'auto' or ")
+        return {"readout": self.readout, "readout_temperature": temperature}

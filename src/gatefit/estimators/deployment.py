@@ -1,0 +1,52 @@
+"""From a trained network to what is deployed: hardened when first predicted with, optimised when first asked for.
+
+scores(bits)   by the engine, on the hardened or the optimised circuit: both compute what network.eval() does
+circuit        optimised; the scores of every input are the same
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from gatefit.backends.engine import Engine
+from gatefit.circuit.ir import Circuit
+from gatefit.circuit.optimise import optimise
+from gatefit.circuit.readout import GroupSum
+from gatefit.harden import harden
+from gatefit.network import LogicNetwork
+
+
+class Deployment:
+    """A network's circuit and engine, each made once."""
+
+    def __init__(self, network: LogicNetwork, threads: int | None) -> None:
+        self._network, self._threads = network, threads
+        self._hardened: Circuit | None = None
+        self._optimised: Circuit | None = None
+        self._engine: Engine | None = None
+
+    @property
+    def circuit(self) -> Circuit:
+        """The optimised circuit, with encoder, names and readout."""
+        if self._optimised is None:
+            self._optimised, _ = optimise(self._harden())
+            self._engine = None
+        return self._optimised
+
+    def scores(self, bits: Bool[np.ndarray, "samples bits"]) -> Float64[np.ndarray, "samples classes"]:
+        """The readout's scores, divided by the temperature of a GroupSum."""
+        if self._engine is None:
+            self._engine = Engine(self._optimised or self._harden(), threads=self._threads)
+        readout = self._engine.circuit.readout
+        scores = self._engine.scores(bits).astype(np.float64)
+        return scores / readout.temperature if isinstance(readout, GroupSum) else scores
+
+    def _harden(self) -> Circuit:
+        if self._hardened is None:
+            self._hardened = harden(self._network)
+        return self._hardened
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An engine is made of buffers and compiled plans: it is made again where it is needed.
+        return {**self.__dict__, "_engine": None}
