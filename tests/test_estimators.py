@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import io
 import json
 import pickle
@@ -17,10 +18,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import gatefit
-from gatefit.circuit.prove import Equivalent, prove
+from gatefit.circuit.prove import Equivalent, Undecided, prove
 from gatefit.encoders import Thermometer, Threshold
 from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
 from gatefit.estimators.networks import every_pair_wiring
@@ -74,6 +75,14 @@ def fitted_regressor():
 )
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [LogicGateClassifier, LogicGateRegressor])
+def test_scikit_learns_contract_with_the_defaults(estimator):
+    results = check_estimator(estimator(), on_fail="raise", on_skip=None)
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
+    assert [r["check_name"] for r in results if r["status"] == "skipped"] in ([], ["check_array_api_input"])
 
 
 def test_the_names_in_gatefit():
@@ -340,6 +349,32 @@ def test_circuit_is_made_once_and_remade_by_fit(iris):
     assert circuit.encoder == model.encoder_
     model.set_params(random_state=1).fit(X, y)
     assert model.circuit_ is not circuit
+
+
+def test_an_optimised_circuit_that_is_not_proven_is_not_used(iris, monkeypatch):
+    X, X_test, y, _ = iris
+    model = classifier(steps=5).fit(X, y)
+    monkeypatch.setattr("gatefit.estimators.deployment.prove", lambda *_, **__: Undecided("no time"))
+    with pytest.warns(
+        UserWarning, match=r"^circuit_ is not optimised, because .* to change nothing: no time; give"
+    ) as caught:
+        assert model.circuit_.gates.size == 120 * 3
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(model.circuit_.predict(X_test), model.predict(X_test))
+
+
+def test_an_optimised_circuit_that_differs_is_an_error(iris, monkeypatch):
+    X, _, y, _ = iris
+    model = classifier(steps=5).fit(X, y)
+
+    def wrong(circuit):
+        return dataclasses.replace(circuit, gates=circuit.gates ^ 15), None
+
+    monkeypatch.setattr("gatefit.estimators.deployment.optimise", wrong)
+    with pytest.raises(
+        RuntimeError, match=r"^the optimised circuit differs from the network on the input [01]+; please"
+    ):
+        model.circuit_
 
 
 @pytest.mark.parametrize("seen", [False, True])

@@ -6,7 +6,7 @@
     torchlogix warp      g(a, b) = (Σ_s weight_s · s(1 - 2a, 1 - 2b) < 0),     s = 1, b, a, a·b
 
 Both libraries number gates by their truth table, as gatefit does, and sum equal groups of the last layer. Arrays may
-be numpy's or torch's; torch is not imported, so read a checkpoint with ``torch.load(path, weights_only=True)``.
+be numpy's or torch's; torch is not imported, so read a checkpoint with torch first, weights only.
 """
 
 import re

@@ -106,7 +106,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def circuit_(self) -> Circuit:
-        """The optimised circuit; ``gatefit.prove(gatefit.harden(model.network_), model.circuit_)`` proves it."""
+        """The circuit: optimised, and proven to compute what the network does; made when it is first asked for."""
         if "_deployment" not in vars(self):
             raise AttributeError(f"this {type(self).__name__} has no circuit_ yet; call fit first")
         return self._deployment.circuit

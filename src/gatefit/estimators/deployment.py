@@ -4,7 +4,8 @@ scores(bits)   by the engine, on the hardened or the optimised circuit: both com
 circuit        optimised; the scores of every input are the same
 """
 
-from typing import Any
+import warnings
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -12,9 +13,13 @@ from jaxtyping import Bool, Float64
 from gatefit.backends.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
+from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
 from gatefit.circuit.readout import GroupSum
 from gatefit.harden import harden
 from gatefit.network import LogicNetwork
+
+PROOF_SECONDS: Final = 60.0
+"""How long the proof may take; circuits of this size mostly need a fraction of a second."""
 
 
 class Deployment:
@@ -28,9 +33,9 @@ class Deployment:
 
     @property
     def circuit(self) -> Circuit:
-        """The optimised circuit, with encoder, names and readout."""
+        """The optimised and proven circuit, with encoder, names and readout."""
         if self._optimised is None:
-            self._optimised, _ = optimise(self._harden())
+            self._optimised = _proven(self._harden())
             self._engine = None
         return self._optimised
 
@@ -48,5 +53,25 @@ class Deployment:
         return self._hardened
 
     def __getstate__(self) -> dict[str, Any]:
-        # An engine is made of buffers and compiled plans: it is made again where it is needed.
+        # An engine is made of buffers and plans: it is made again where it is needed.
         return {**self.__dict__, "_engine": None}
+
+
+def _proven(spec: Circuit) -> Circuit:
+    """The circuit optimised, where that is proven to change nothing; else as it is."""
+    impl, _ = optimise(spec)
+    match prove(spec, impl, timeout=PROOF_SECONDS):
+        case Equivalent():
+            return impl
+        case Counterexample(bits):
+            shown = "".join(map(str, bits.astype(int)))
+            raise RuntimeError(
+                f"the optimised circuit differs from the network on the input {shown}; please report this"
+            )
+        case Undecided(reason):
+            warnings.warn(
+                f"circuit_ is not optimised, because that could not be proven to change nothing: {reason}; "
+                f"give gatefit.prove more time for gatefit.optimise(model.circuit_)",
+                stacklevel=4,
+            )
+            return spec

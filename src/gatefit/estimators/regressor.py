@@ -55,7 +55,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
     Attributes:
         network_: the trained ``LogicNetwork``.
         encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
-        circuit_: the optimised circuit, made when it is first asked for.
+        circuit_: the circuit, optimised and proven equal to the network, made when it is first asked for.
         history_: step, loss and scores (R²) of every evaluation; the loss is of y scaled to [-1, 1].
         n_iter_: training steps made.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
