@@ -23,7 +23,7 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def least(action: Callable[[], object], repeats: int, seconds: float = 20.0) -> float:
+def least(action: Callable[[], object], repeats: int, seconds: float = 5.0) -> float:
     """The least time of up to ``repeats`` calls, within a budget of ``seconds``."""
     times: list[float] = []
     while len(times) < 2 or (len(times) < repeats and sum(times) < seconds):

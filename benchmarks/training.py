@@ -93,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes and few repeats, nothing written")
     options = parser.parse_args()
-    repeats = 5 if options.quick else 10
+    repeats = 5 if options.quick else 8
     shapes = {k: v for k, v in SHAPES.items() if not options.quick or k in ("mnist-8k", "monks")}
     machine = describe()
     print(json.dumps(machine), flush=True)

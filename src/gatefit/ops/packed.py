@@ -81,12 +81,12 @@ class _BooleanStack(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, plan, c = ctx.x, ctx.plan, ctx.c
         words, widest = x.words.shape[0], max(plan.widths)
-        gradient = to_tiles(gradients[0], words, kernels.SAMPLES)
+        gradient = to_tiles(gradients[0], words * 64 // kernels.PART_SAMPLES, kernels.PART_SAMPLES)
         parts = slices(words)
         sums = workspace.array((len(parts), plan.gates, 4), c.dtype)
 
         def task(place: int) -> None:
-            delta, spare = (workspace.array((widest * kernels.SAMPLES,), c.dtype) for _ in range(2))
+            delta, spare = (workspace.array((widest * kernels.PART_SAMPLES,), c.dtype) for _ in range(2))
             kernels.backward(
                 x.words, plan.layers, plan.first, plan.second, plan.slots, plan.cycles, c,
                 ctx.bits, delta, spare, gradient, sums[place], *parts[place],

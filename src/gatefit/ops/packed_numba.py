@@ -23,6 +23,10 @@ TILE: Final = (0, 0, 0, 0)
 SAMPLES: Final = samples(TILE)
 """Sixty-four samples, one word's."""
 
+PART: Final = (0, 0)
+PART_SAMPLES: Final = samples(PART)
+"""The backward pass takes a word's samples in parts, so that the gradients of 8,000 gates stay in a cache of 2 MB."""
+
 _corners = TRUTH_TABLES.astype(np.uint64)
 _ONES: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 MASKS: Final = _ONES * np.stack(
@@ -97,21 +101,21 @@ def _add_sums(dc, k, d, u, v, zero):
 
 
 @kernel
-def _backward_bits(x, first, second, slots, delta, dc):
+def _backward_bits(x, shift, first, second, slots, delta, dc):
     """The first layer: nothing below wants a gradient."""
     wide_vectors()
-    zero = spread(dc.dtype.type(0), TILE)
+    zero = spread(dc.dtype.type(0), PART)
     for k in range(uint32(slots.size)):
-        u, v = x[uint32(first[k])], x[uint32(second[k])]
-        ahead(delta, slots, k, TILE)
-        _add_sums(dc, k, load(delta, int64(slots[k]) * SAMPLES, TILE), u, v, zero)
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        ahead(delta, slots, k, PART)
+        _add_sums(dc, k, load(delta, int64(slots[k]) * PART_SAMPLES, PART), u, v, zero)
 
 
 @inlined
 def _backward_gate(u, v, c, k, carry, delta, place, dc, zero):
     """One gate of a cycle: completes u's gradient, returns v's so far."""
-    c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
-    d = load(delta, place, TILE)
+    c_1, c_2, c_12 = spread(c[k, 1], PART), spread(c[k, 2], PART), spread(c[k, 3], PART)
+    d = load(delta, place, PART)
     to_u, to_v = carry + c_1 * d, c_2 * d
     store(delta, place, where(v, to_u + c_12 * d, to_u))
     _add_sums(dc, k, d, u, v, zero)
@@ -119,59 +123,61 @@ def _backward_gate(u, v, c, k, carry, delta, place, dc, zero):
 
 
 @kernel
-def _backward_cycles(x, starts, slots, c, delta, dc):
+def _backward_cycles(x, shift, starts, slots, c, delta, dc):
     wide_vectors()
-    zero = spread(dc.dtype.type(0), TILE)
+    zero = spread(dc.dtype.type(0), PART)
     for cycle in range(uint32(starts.size - 1)):
         begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
-        opening = x[begin]
+        opening = x[begin] >> shift
         u, carry = opening, zero
         for k in range(begin, end - uint32(1)):
-            v = x[uint32(k + uint32(1))]
-            ahead(delta, slots, k, TILE)
-            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * SAMPLES, dc, zero)
+            v = x[uint32(k + uint32(1))] >> shift
+            ahead(delta, slots, k, PART)
+            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * PART_SAMPLES, dc, zero)
             u = v
         last = uint32(end - uint32(1))
-        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * SAMPLES, dc, zero)
-        place = int64(slots[begin]) * SAMPLES
-        store(delta, place, load(delta, place, TILE) + carry)
+        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * PART_SAMPLES, dc, zero)
+        place = int64(slots[begin]) * PART_SAMPLES
+        store(delta, place, load(delta, place, PART) + carry)
 
 
 @kernel
-def _backward_rows(x, first, second, slots, c, delta, below, dc):
+def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
     """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
     wide_vectors()
-    zero = spread(dc.dtype.type(0), TILE)
+    zero = spread(dc.dtype.type(0), PART)
     for k in range(uint32(slots.size)):
-        u, v = x[uint32(first[k])], x[uint32(second[k])]
-        c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
-        to_u, to_v = int64(first[k]) * SAMPLES, int64(second[k]) * SAMPLES
-        d = load(delta, int64(slots[k]) * SAMPLES, TILE)
-        before = load(below, to_u, TILE) + c_1 * d
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        c_1, c_2, c_12 = spread(c[k, 1], PART), spread(c[k, 2], PART), spread(c[k, 3], PART)
+        to_u, to_v = int64(first[k]) * PART_SAMPLES, int64(second[k]) * PART_SAMPLES
+        d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
+        before = load(below, to_u, PART) + c_1 * d
         store(below, to_u, where(v, before + c_12 * d, before))
-        before = load(below, to_v, TILE) + c_2 * d
+        before = load(below, to_v, PART) + c_2 * d
         store(below, to_v, where(u, before + c_12 * d, before))
         _add_sums(dc, k, d, u, v, zero)
 
 
 @kernel
 def backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
-    """dc = the sums over words begin to end, for the gradients (words, classes * 64) of the scores."""
+    """dc = the sums over parts of words begin to end, for the gradients (parts, classes * PART_SAMPLES) of the scores."""
     dc[:] = 0
-    for word in range(begin, end):
+    parts = 64 // PART_SAMPLES
+    for part in range(begin * parts, end * parts):
+        word, shift = part // parts, np.uint64(part % parts * PART_SAMPLES)
         here, there = delta, spare
-        spread_groups(gradient[word], here[: layers[-1, 1] * SAMPLES], TILE)
+        spread_groups(gradient[part], here[: layers[-1, 1] * PART_SAMPLES], PART)
         for layer in range(layers.shape[0] - 1, -1, -1):
             kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
             stop = start + layers[layer, 1]
             to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
             if kind == FROM_BITS:
-                _backward_bits(words[word], first[start:stop], second[start:stop], to, here, sums)
+                _backward_bits(words[word], shift, first[start:stop], second[start:stop], to, here, sums)
                 break
             below = bits[word, start - inputs : start]
             if kind == FROM_CYCLES:
-                _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+                _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
             else:
-                there[: inputs * SAMPLES] = 0
-                _backward_rows(below, first[start:stop], second[start:stop], to, own, here, there, sums)
+                there[: inputs * PART_SAMPLES] = 0
+                _backward_rows(below, shift, first[start:stop], second[start:stop], to, own, here, there, sums)
                 here, there = there, here
