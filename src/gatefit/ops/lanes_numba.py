@@ -2,7 +2,6 @@
 
     load(array, i, tile)        array[i], array[i + 1], ...: as many as the tile has samples
     store(array, i, v)
-    stream(array, i, v)         the same past the caches, for what is not needed soon; i must begin a cache line
     spread(x, tile)             x in every lane
     v + w, v * w                as operators; a product and a sum are fused where the processor can
     where(bits, v, w)           lane k is v's where bit k of the unsigned integer is set, else w's
@@ -27,7 +26,6 @@ from numba.np import arrayobj
 _FUSED: Final = ("contract", "nsz")
 _REGISTER: Final = 16
 """Lanes to which longer values are added up first: one register."""
-_CACHE_LINE: Final = 64
 
 
 class Lanes(types.Type):
@@ -84,19 +82,6 @@ def store(typing_context, array, index, value):
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], value.count)
         builder.store(arguments[2], pointer, align=signature.args[0].dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.none(array, types.intp, value), generate
-
-
-@intrinsic
-def stream(typing_context, array, index, value):
-    """The numbers into memory, past the caches; the first of them begins a cache line."""
-
-    def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], value.count)
-        instruction = builder.store(arguments[2], pointer, align=_CACHE_LINE)
-        instruction.set_metadata("nontemporal", builder.module.add_metadata([cgutils.int32_t(1)]))
         return context.get_dummy_value()
 
     return types.none(array, types.intp, value), generate

@@ -160,7 +160,7 @@ def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
 
 @kernel
 def backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
-    """dc = the sums over parts of words begin to end, for the gradients (parts, classes * PART_SAMPLES) of the scores."""
+    """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, classes * PART_SAMPLES)."""
     dc[:] = 0
     parts = 64 // PART_SAMPLES
     for part in range(begin * parts, end * parts):

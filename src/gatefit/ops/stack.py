@@ -45,7 +45,8 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
     check_batch(network, x)
     packed = packed_bits(network, x)
     methods = [layer.method for layer in network.gate_layers]
-    if packed is None or any(method.has_activation for method in methods):
+    sigmoid = methods[0].has_activation
+    if packed is None or any(method.has_activation != sigmoid for method in methods):
         return _plain(network, as_float(network, x))
     wirings = [layer.wiring for layer in network.gate_layers]
     groups = network.readout.groups
@@ -53,7 +54,7 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
         samples = [method.sample() for method in methods]
         sums = boolean_stack(packed, wirings, [gates for gates, _ in samples], [c for _, c in samples], groups)
     else:
-        sums = gate_stack_numba(packed, wirings, [method.coefficients() for method in methods], groups)
+        sums = gate_stack_numba(packed, wirings, [method.coefficients() for method in methods], groups, sigmoid=sigmoid)
     return _scores(network.readout.from_sums(sums))
 
 
