@@ -64,10 +64,11 @@ def table(rows: list[dict], copy_bandwidth: dict) -> str:
             f"{peers[rival]['step'] / row['step']:.1f}" if rival in peers and row["method"] != rival else ""
             for rival in RIVALS
         ]
+        memory = "" if row["peak_bytes"] is None else f"{row['peak_bytes'] / 1e6:.0f}"
         fraction = row["bandwidth"] / copy_bandwidth[str(row["threads"])]
         lines.append(
             f"| {row['shape_name']} | {row['threads']} | {row['method']} | {row['step'] * 1e3:.2f} "
-            f"| {row['forward'] * 1e3:.2f} | {row['backward'] * 1e3:.2f} | {row['peak_bytes'] / 1e6:.0f} "
+            f"| {row['forward'] * 1e3:.2f} | {row['backward'] * 1e3:.2f} | {memory} "
             f"| {row['bandwidth'] / 1e9:.1f} | {fraction:.0%} | {' | '.join(ratios)} |"
         )
     return "\n".join(lines)
