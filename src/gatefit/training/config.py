@@ -1,6 +1,8 @@
 """One frozen configuration is one run: the command line is generated from it, its hash names the run.
 
-    identity = first 12 hex digits of SHA-256 over the canonical JSON of every field
+    identity = first 12 hex digits of SHA-256 over the canonical JSON of every field that is not at its default
+
+A new field therefore leaves the names of older runs alone, as long as its default means what they did.
 
 Defaults are the paper's protocol (app. hyperparams): Adam 0.01, betas (0.9, 0.999), batch 512, 50,000 steps,
 N(0, 1), evaluation every 1,000 steps. A width of None is the paper's for the data set, or the nearest we can run.
@@ -103,7 +105,8 @@ class RunConfig:
     @property
     def identity(self) -> str:
         """Twelve hex digits that name this configuration."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]
 
     def resolved(self) -> "RunConfig":
         """The same run with the data set's default width written out."""

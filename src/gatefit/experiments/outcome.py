@@ -1,0 +1,182 @@
+"""What an experiment says: tables and figures as plain data, the paper's number beside ours, and which claims hold.
+
+    Experiment.plan(scale, seeds)   -> the configurations it needs     (torch-free; runs are shared by identity)
+    Experiment.show(results)        -> Outcome                         (torch-free; nothing typed in but the paper)
+    report                          -> text, Markdown, HTML, SVG of an Outcome
+
+Accuracies are fractions in the store and per cent in a ``Value``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from gatefit.training.config import RunConfig
+
+Scale = Literal["paper", "small", "tiny"]
+SCALES: Final[tuple[Scale, ...]] = ("paper", "small", "tiny")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number with its spread over seeds: mean ± sample standard deviation of ``count`` runs, in ``unit``."""
+
+    mean: float
+    std: float | None = None
+    count: int = 1
+    unit: str = "%"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Our value and the paper's; ``note`` says why ours is missing or what kind of value it is."""
+
+    ours: Value | str | None = None
+    paper: Value | str | None = None
+    note: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's, where both are numbers."""
+        if isinstance(self.ours, Value) and isinstance(self.paper, Value):
+            return self.ours.mean - self.paper.mean
+        return None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under column names; the first column of the page holds the rows' names."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, bar group or cloud of points of a figure, with optional errors in y and labels of the points."""
+
+    name: str
+    x: tuple[float | str, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    size: tuple[float, ...] | None = None
+    z: tuple[float, ...] | None = None
+    """A third coordinate, for kind "scatter3d"."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: ``kind`` says how the series are drawn."""
+
+    title: str
+    kind: Literal["lines", "bars", "stacked-bars", "scatter", "scatter3d"]
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side."""
+
+    caption: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim of the paper: ``holds`` is None where our runs cannot say; ``evidence`` gives the numbers."""
+
+    claim: str
+    holds: bool | None
+    evidence: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run as the store knows it."""
+
+    identity: str
+    config: RunConfig
+    status: str
+    """planned, running, finished or failed."""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    """``training.metrics.summary`` of the log: last_10_accuracy, best_accuracy, gaps, ... as fractions."""
+    metrics: Sequence[Mapping[str, Any]] = ()
+    """One row an evaluation, as in metrics.jsonl."""
+    diagnostics: Mapping[str, Mapping[int, Any]] = field(default_factory=dict)
+    """name -> step -> value; see ``gatefit.diagnostics`` for the names and what they hold."""
+    seconds: float | None = None
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    code_version: str = ""
+    data_digest: str = ""
+
+
+class Results:
+    """Finished runs, looked up by configuration; remembers which were asked for and are missing."""
+
+    def __init__(
+        self, find: Callable[[str], RunRecord | None], *, scale: Scale = "paper", seeds: Sequence[int] = (0,)
+    ) -> None:
+        self._find, self.scale, self.seeds = find, scale, tuple(seeds)
+        self._used: dict[str, RunRecord] = {}
+        self._missing: dict[str, RunConfig] = {}
+
+    def get(self, config: RunConfig) -> RunRecord | None:
+        """The finished run of this configuration, or None, which is remembered as missing."""
+        config = config.resolved()
+        record = self._find(config.identity)
+        if record is None or record.status != "finished":
+            self._missing[config.identity] = config
+            return None
+        self._used[config.identity] = record
+        return record
+
+    def each(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
+        """The finished ones among these configurations."""
+        return [record for record in map(self.get, configs) if record is not None]
+
+    @property
+    def used(self) -> tuple[RunRecord, ...]:
+        """Every run that was found."""
+        return tuple(self._used.values())
+
+    @property
+    def missing(self) -> tuple[RunConfig, ...]:
+        """Every configuration that was asked for and has no finished run."""
+        return tuple(self._missing.values())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment shows at one scale with the runs that exist."""
+
+    label: str
+    title: str
+    scale: Scale
+    seeds: tuple[int, ...]
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What differs from the paper's setting at this scale, rulings used, data sets that are not at hand."""
+    used: tuple[RunRecord, ...] = ()
+    missing: tuple[RunConfig, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One label of the paper."""
+
+    label: str
+    title: str
+    plan: Callable[[Scale, Sequence[int]], list[RunConfig]]
+    """Every run that the outcome reads; empty where the label is computed from theory alone."""
+    show: Callable[[Results], Outcome]
+    """The outcome from finished runs; cells whose runs are missing stay empty with a note."""
+    default_seeds: Mapping[Scale, tuple[int, ...]]

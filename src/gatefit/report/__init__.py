@@ -1,0 +1,1 @@
+"""Outcomes of experiments as text, Markdown, HTML and figures, the paper's number beside ours."""
