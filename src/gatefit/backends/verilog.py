@@ -65,7 +65,7 @@ def to_verilog(
             encoder's thresholds inside; 0 to read bits. Scale other numbers to integers first, as in training.
     """
     require_identifier(module, VERILOG_KEYWORDS, "Verilog")
-    sums = _sums(circuit) if readout else None
+    sums = integer_sums(circuit) if readout else None
     outputs = outputs or sums is None
     if outputs and not circuit.outputs.size:
         raise ValueError("the circuit has no output bits, so the module cannot have a port y")
@@ -77,18 +77,18 @@ def to_verilog(
         sums.comparison_levels if sums and not isinstance(circuit.readout, Affine) else 0,
     )
     body = Body()
-    input_ports = _write_inputs(body, circuit, named_ports, feature_bits)
-    terms = _write_gates(body, circuit, levels, pipeline)
+    input_ports = write_inputs(body, circuit, named_ports, feature_bits)
+    terms = write_gates(body, circuit, levels, pipeline)
     ports = [Port("input", "clk", 1)] * (pipeline_stages > 0) + input_ports
     if outputs:
         rest = pipeline.latency - pipeline.gate_stages
         values = [body.delayed(term, rest) for term in terms]
         ports.append(Port("output", "y", len(values)))
-        body.lines.append(f"    assign y = {_concatenation(values)};")
+        body.lines.append(f"    assign y = {concatenation(values)};")
     if sums:
         ports += _write_readout(body, circuit, sums, terms, pipeline)
     lines = [
-        *_comment(circuit, pipeline, sums),
+        *comment_lines(circuit, pipeline, sums),
         f"module {module} (",
         ",\n".join(f"    {port}" for port in ports),
         ");",
@@ -117,7 +117,8 @@ def gate_levels(circuit: Circuit) -> np.ndarray:
     return levels
 
 
-def _sums(circuit: Circuit) -> Sums:
+def integer_sums(circuit: Circuit) -> Sums:
+    """What the readout adds; a linear readout is refused."""
     if isinstance(circuit.readout, Linear):
         raise ValueError(
             "a learned linear readout needs floating-point arithmetic, which Verilog export does not write; "
@@ -126,12 +127,13 @@ def _sums(circuit: Circuit) -> Sums:
     return readout_sums(circuit.readout)
 
 
-def _write_inputs(body: Body, circuit: Circuit, named: bool, feature_bits: int) -> list[Port]:
+def write_inputs(body: Body, circuit: Circuit, named: bool, feature_bits: int) -> list[Port]:
+    """The input ports, and where features are compared inside, the comparisons that make the bits ``x``."""
     if not feature_bits:
         if not named:
             return [Port("input", "x", circuit.inputs)]
         names = port_names(bit_names(circuit))
-        body.lines.append(f"    wire [{circuit.inputs - 1}:0] x = {_concatenation(list(names))};")
+        body.lines.append(f"    wire [{circuit.inputs - 1}:0] x = {concatenation(list(names))};")
         return [Port("input", name, 1) for name in names]
     if circuit.encoder is None:
         raise ValueError("feature_bits needs the circuit's encoder, and it was saved without one; use feature_bits=0")
@@ -155,7 +157,7 @@ def _write_inputs(body: Body, circuit: Circuit, named: bool, feature_bits: int) 
     return ports
 
 
-def _write_gates(body: Body, circuit: Circuit, levels: np.ndarray, pipeline: Pipeline) -> list[str]:
+def write_gates(body: Body, circuit: Circuit, levels: np.ndarray, pipeline: Pipeline) -> list[str]:
     """One wire per gate that matters; returns the output bits as they enter the readout."""
     x = "x" if circuit.inputs == 1 else "x[{}]"
     names = [x.format(i) for i in range(circuit.inputs)]
@@ -185,7 +187,7 @@ def _write_readout(body: Body, circuit: Circuit, sums: Sums, terms: list[str], p
         return [Port("output", "sum", sums.width, sums.signed)]
     index = write_argmax(body, sums, scores, pipeline)
     late = [body.delayed(score, len(pipeline.comparison_cuts), sums.width, sums.signed) for score in scores]
-    body.lines.append(f"    assign scores = {_concatenation(late)};")
+    body.lines.append(f"    assign scores = {concatenation(late)};")
     body.lines.append(f"    assign class_index = {index};")
     return [
         Port("output", "scores", sums.classes * sums.width),
@@ -193,7 +195,7 @@ def _write_readout(body: Body, circuit: Circuit, sums: Sums, terms: list[str], p
     ]
 
 
-def _comment(circuit: Circuit, pipeline: Pipeline, sums: Sums | None) -> list[str]:
+def comment_lines(circuit: Circuit, pipeline: Pipeline, sums: Sums | None) -> list[str]:
     """What the module is, with the names of inputs and classes; they are data, and stay inside the comment."""
     lines = [
         f"A logic gate network, written by gatefit: {circuit.inputs} input bits, {circuit.gates.size} gates.",
@@ -209,5 +211,6 @@ def _comment(circuit: Circuit, pipeline: Pipeline, sums: Sums | None) -> list[st
     return [f"// {line}" for line in lines]
 
 
-def _concatenation(values: list[str]) -> str:
+def concatenation(values: list[str]) -> str:
+    """A vector whose bit (or part) 0 is the first value."""
     return "{" + ",\n        ".join(reversed(values)) + "}"

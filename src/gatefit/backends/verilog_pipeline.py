@@ -31,6 +31,13 @@ class Pipeline:
         """Clock cycles from inputs to outputs."""
         return len(self.cuts)
 
+    @property
+    def delay(self) -> float:
+        """Of all steps together, in units of a gate."""
+        return (
+            GATE_DELAY * self.gate_levels + ADDER_DELAY * self.adder_levels + COMPARISON_DELAY * self.comparison_levels
+        )
+
     def stage_of_gate(self, level: int) -> int:
         """Registers on the way from the inputs to a gate of this level."""
         return bisect_left(self.cuts, level)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gatefit.backends.verilog_counters import count_ones
 from gatefit.backends.verilog_pipeline import Body, Pipeline, number
 from gatefit.circuit.readout import Affine, GroupSum
 
@@ -66,9 +67,17 @@ def readout_sums(readout: GroupSum | Affine) -> Sums:
     return Sums(members, offsets, bits, signed=lowest < 0)
 
 
-def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeline) -> str:
-    """The score of class k from its output bits, registers between adder levels included."""
+def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeline, counter: int = 0) -> str:
+    """The score of class k from its output bits, registers between adder levels included.
+
+    ``counter`` adds single bits by trees of counters of 3 or 6 bits; 0 leaves that to the tool.
+    """
     level, largest, last = 0, 1, pipeline.adder_levels
+
+    def total(stem: str, added: list[str]) -> list[str]:
+        # Only before the first register are the terms single bits.
+        return count_ones(body, stem, added, counter) if counter and level == 0 else added
+
     for number_of_cut, cut in enumerate(pipeline.adder_cuts, start=1):
         if cut == last:
             break
@@ -77,9 +86,11 @@ def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeli
         width = largest.bit_length()
         partial = []
         for i in range(0, len(terms), size):
-            name = body.wire(f"part_{k}_{number_of_cut}_{i // size}", _plus(terms[i : i + size]), width)
+            stem = f"part_{k}_{number_of_cut}_{i // size}"
+            name = body.wire(stem, _plus(total(stem, terms[i : i + size])), width)
             partial.append(body.delayed(name, 1, width))
         terms, level = partial, cut
+    terms = total(f"sum_{k}", terms)
     offset = number(sums.offsets[k], sums.width)
     expression = _plus([*terms, offset] if sums.offsets[k] or not terms else terms)
     name = body.wire(f"sum_{k}", expression, sums.width, sums.signed)

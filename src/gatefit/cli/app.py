@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import gatefit
-from gatefit.cli import compile, datasets, demo, evaluate, export, info, predict, train
+from gatefit.cli import compile, datasets, demo, evaluate, export, info, predict, report, reproduce, runs, train, view
 from gatefit.cli.errors import explain, one_line
 
 
@@ -96,6 +96,10 @@ _add("predict", predict.predict, predict.EXAMPLE)
 _add("export", export.export, export.EXAMPLE)
 _add("info", info.info, info.EXAMPLE)
 _add("datasets", datasets.datasets, datasets.EXAMPLE)
+app.add_typer(runs.app, name="runs")
+_add("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
+_add("report", report.report, report.EXAMPLE)
+_add("view", view.view, view.EXAMPLE)
 _add("demo", demo.demo, demo.EXAMPLE)
 
 

@@ -22,10 +22,13 @@ _KNOWN: Final[dict[tuple[str, str], int]] = {
     ("gatefit.circuit.certificate", "CertificateError"): REFUSED,
     ("gatefit.circuit.container", "CircuitFileError"): REFUSED,
     ("gatefit.datasets.files", "DatasetError"): REFUSED,
+    ("gatefit.experiments.database", "StoreError"): REFUSED,
     ("gatefit.methods.base", "NotBooleanError"): REFUSED,
     ("gatefit.training.checkpoint", "CheckpointError"): REFUSED,
     ("gatefit.training.loop", "TrainingDivergedError"): FAILED,
     ("gatefit.training.folder", "RunFolderError"): REFUSED,
+    ("gatefit.experiments.ray_task", "RayError"): REFUSED,
+    ("gatefit.training.parallel", "ParallelError"): FAILED,
 }
 
 

@@ -1,4 +1,4 @@
-"""``gatefit export``: a circuit as text for a compiler, a synthesis tool, or a reader."""
+"""``gatefit export``: a circuit as text for a compiler, a synthesis tool, a browser, or a reader."""
 
 import sys
 from collections.abc import Callable
@@ -10,14 +10,16 @@ import typer
 
 from gatefit.cli.circuits import refuse_existing
 from gatefit.cli.errors import UserError, user_input
-from gatefit.cli.options import Overwrite
+from gatefit.cli.options import DataDir, Overwrite
 
 if TYPE_CHECKING:
+    from gatefit.backends.html import Samples
     from gatefit.circuit.ir import Circuit
 
 EXAMPLE = (
     "gatefit export monks.gate --to c --out monks.h",
     "gatefit export monks.gate --to verilog --pipeline 2 --out monks.v",
+    "gatefit export digits.gate --to html --samples 2 --out digits.html",
 )
 
 
@@ -30,6 +32,16 @@ class Format(str, Enum):
     aiger = "aiger"
     dot = "dot"
     json = "json"
+    html = "html"
+
+
+class View(str, Enum):
+    """How a page sets the inputs."""
+
+    auto = "auto"
+    image = "image"
+    table = "table"
+    bits = "bits"
 
 
 def export(
@@ -52,9 +64,25 @@ def export(
         int | None,
         typer.Option(min=1, help="DOT: draw a circuit of up to so many gates (default: 500)", show_default=False),
     ] = None,
+    title: Annotated[str | None, typer.Option(help="HTML: the page's heading", show_default=False)] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="HTML: put in so many test samples of each class", show_default=False),
+    ] = None,
+    view: Annotated[
+        View | None,
+        typer.Option(
+            help="HTML: inputs as an image to draw, a table's form, or bits (default: auto)", show_default=False
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="HTML: data set of the samples (default: the one it was trained on)", show_default=False),
+    ] = None,
+    data_dir: DataDir = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a circuit as C, Verilog, BLIF, AIGER (binary, if the file is called .aig), DOT or JSON."""
+    """Write a circuit as C, Verilog, BLIF, AIGER (binary, if the file is called .aig), DOT, JSON or a web page."""
     from gatefit.circuit.file import write_atomically
     from gatefit.circuit.ir import Circuit
 
@@ -64,12 +92,20 @@ def export(
         ("--no-readout", no_readout or None, ["verilog"]),
         ("--max-gates", max_gates, ["dot"]),
         ("--name", name, ["c", "verilog", "blif"]),
+        ("--title", title, ["html"]),
+        ("--samples", samples, ["html"]),
+        ("--view", view, ["html"]),
+        ("--dataset", dataset, ["html"]),
+        ("--data-dir", data_dir, ["html"]),
     ):
         if value is not None and to.value not in formats:
             raise UserError(f"{option} is for --to {' or '.join(formats)}, got --to {to.value}; leave it out")
+    if samples is None and (dataset is not None or data_dir is not None):
+        raise UserError("--dataset and --data-dir are for --samples; give it too, or leave them out")
     if out is not None:
         refuse_existing(out, overwrite)
     circuit = Circuit.load(model)
+    rows = None if samples is None else _test_samples(circuit, model, samples, dataset, data_dir)
     writers: dict[Format, Callable[[], bytes]] = {
         Format.c: lambda: _c(circuit, name),
         Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
@@ -77,6 +113,7 @@ def export(
         Format.aiger: lambda: _aiger(circuit, binary=out is not None and out.suffix == ".aig"),
         Format.dot: lambda: _dot(circuit, max_gates),
         Format.json: lambda: _json(circuit),
+        Format.html: lambda: _html(circuit, title, rows, view or View.auto),
     }
     with user_input():
         content = writers[to]()
@@ -134,3 +171,32 @@ def _json(circuit: "Circuit") -> bytes:
     from gatefit.backends.json_export import to_json
 
     return to_json(circuit).encode()
+
+
+def _html(circuit: "Circuit", title: str | None, samples: "Samples | None", view: View) -> bytes:
+    from gatefit.backends.html import to_html
+    from gatefit.datasets import DATASETS
+
+    trained_on = circuit.metadata.get("dataset")
+    if title is None and trained_on in DATASETS:
+        title = DATASETS[trained_on].title
+    return to_html(circuit, title=title, samples=samples, view=view.value).encode()
+
+
+def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | None, data_dir: Path | None) -> "Samples":
+    """The first ``count`` test samples of each class, as the circuit reads them."""
+    import numpy as np
+
+    from gatefit.backends.html import Samples
+    from gatefit.cli.datasets import load
+    from gatefit.cli.evaluate import dataset_of
+
+    name, options = dataset_of(circuit, path, dataset)
+    loaded = load(name, data_dir, options)
+    if loaded.classes != circuit.readout.classes:
+        raise UserError(
+            f"{name} has {loaded.classes} classes, {path} has {circuit.readout.classes}; name another --dataset"
+        )
+    chosen = np.sort(np.concatenate([np.flatnonzero(loaded.y_test == k)[:count] for k in range(loaded.classes)]))
+    x = loaded.x_test[chosen]
+    return Samples(x if circuit.encoder is not None else loaded.encoder.transform(x), loaded.y_test[chosen])

@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM while training: finish the step, save, stop; a second one aborts at once.
+"""Ctrl+C and SIGTERM while training: finish the step, save, stop; the same again aborts at once.
 
 before the first step   nothing to save: the signal ends the process
 while training          the first asks the loop to stop, the second ends the process
@@ -42,15 +42,16 @@ class StopSignals(Observer):
 
     @property
     def exit_code(self) -> int:
-        """The shell's convention: 128 and the signal's number."""
-        return 128 + (self.received or 0)
+        """The shell's convention: 128 and the signal's number; SIGTERM's where another process was told to stop."""
+        return 128 + (self.received or signal.SIGTERM)
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
         """From now on there is something to save."""
         self.training = True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.received = self.received is not None, number
+        # The same one: torchrun passes a Ctrl+C on as SIGTERM, to a process that has had it from the terminal already.
+        again, self.received = self.received == number, number
         # Not print: a handler may run in the middle of another write to the same stream.
         if again or not self.training:
             os.write(2, _ABORTED if self.training else _TOO_EARLY)

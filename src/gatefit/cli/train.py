@@ -16,11 +16,13 @@ from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
     from gatefit.network import LogicNetwork
+    from gatefit.training.parallel import Team
     from gatefit.training.runs import Run
 
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
     "gatefit train --resume runs/monks",
+    "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
 )
 
 
@@ -40,20 +42,29 @@ def train(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="write curves to FOLDER/tensorboard")] = False,
     **options: Any,
 ) -> None:
-    """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown."""
+    """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown.
+
+    Started by torchrun, the processes share the batches of one run.
+    """
     require("torch", "train", "training")
     from gatefit.training.folder import default_folder
+    from gatefit.training.parallel import joined
 
     config = _chosen_config(context, resume, options)
     folder = resume or out or default_folder(config)
     start = time.monotonic()
-    content = _finished_run(folder, config)
-    if content is not None:
-        if not (as_json or quiet):
-            typer.echo(f"{folder} is finished already:")
-    else:
-        content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard)
-        content["seconds"] = round(time.monotonic() - start, 3)
+    with joined() as team:
+        follows = team is not None and not team.leads
+        content = None if follows else _finished_run(folder, config)
+        if content is not None:
+            if not (as_json or quiet):
+                typer.echo(f"{folder} is finished already:")
+        else:
+            quiet, tensorboard = quiet or follows, tensorboard and not follows
+            content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard, team)
+            if content is None:
+                return
+            content["seconds"] = round(time.monotonic() - start, 3)
     if as_json:
         output.print_json(content)
     elif not quiet and content["finished"]:
@@ -97,10 +108,12 @@ def _execute(
     as_json: bool,
     quiet: bool,
     tensorboard: bool,
-) -> dict[str, Any]:
+    team: "Team | None",
+) -> dict[str, Any] | None:
+    """What the run came to; None in a process that only shares the leader's batches."""
     from gatefit.cli.progress import TensorBoard, shown
     from gatefit.cli.stop import StopSignals
-    from gatefit.training.runs import execute
+    from gatefit.training import parallel, runs
 
     console = output.console(stderr=as_json)
     curves = [TensorBoard(folder / "tensorboard")] if tensorboard else []
@@ -108,19 +121,20 @@ def _execute(
         dataset = load(config.dataset, data_dir, config.dataset_options(), quiet=quiet)
         try:
             with shown(console, quiet=quiet) as observers:
-                run = execute(
-                    config,
-                    folder=folder,
-                    observers=[stop, *observers, *curves],
-                    should_stop=stop,
-                    threads=threads,
-                    dataset=dataset,
-                )
+                watched: dict[str, Any] = {"observers": [stop, *observers, *curves], "should_stop": stop}
+                where: dict[str, Any] = {"folder": folder, "dataset": dataset, "threads": threads}
+                run: Run | None
+                if team is None:
+                    run = runs.execute(config, **where, **watched)
+                else:
+                    run = parallel.execute(config, team, **where, **watched)
         except (ValueError, TypeError) as error:
             # Until the first step, what fails is what the configuration asks for; later, it is our bug.
             if stop.training:
                 raise
             raise UserError(str(error)) from error
+    if run is None:
+        return None
     content = run_content(run)
     if not run.result.finished:
         content |= {"resume": command_line(context), "exit_code": stop.exit_code}

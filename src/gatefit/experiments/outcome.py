@@ -51,6 +51,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     digits: int = 2
+    best: Literal["columns", "rows", "none"] = "columns"
+    """Where a report marks the highest of our percentages: in each column, in each row, or nowhere."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Panel:
     series: tuple[Series, ...]
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
+    z_label: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,18 @@ class RunRecord:
     diagnostics: Mapping[str, Mapping[int, Any]] = field(default_factory=dict)
     """name -> step -> value; see ``gatefit.diagnostics`` for the names and what they hold."""
     seconds: float | None = None
+    """Wall time of its training; of seeds side by side, each one's share."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     code_version: str = ""
     data_digest: str = ""
+    step: int = 0
+    """Steps done."""
+    error: str = ""
+    """Why it failed."""
+    created: str = ""
+    started: str = ""
+    finished: str = ""
+    """Times of day, UTC, as in 2030-01-31T23:59:59Z; empty where they are not known."""
 
 
 class Results:

@@ -130,18 +130,21 @@ def train_baseline(
     evaluate_every: int = 1000,
     seed: int = 0,
     dataset: str = "custom",
+    config: RunConfig | None = None,
     folder: Path | None = None,
-    evaluated: Callable[[dict[str, Any]], None] = lambda row: None,
+    started: Callable[[TrainingState], None] = lambda state: None,
+    evaluated: Callable[[TrainingState], None] = lambda state: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainingResult:
     """Train on the same samples, in the same order and with the same evaluations as a logic network.
 
-    ``result.summary["last_10_accuracy"]`` is the paper's metric; ``evaluated`` is told of every evaluation. With
-    ``folder``, from and to its checkpoints. The threads are torch's own.
+    ``result.summary["last_10_accuracy"]`` is the paper's metric. ``started`` is told where the run begins,
+    ``evaluated`` of every evaluation. With ``folder``, from and to its checkpoints. ``config``, where it is given,
+    takes the place of the options before it. The threads are torch's own.
     """
     if network.inputs is not None and network.inputs != data.train.bits:
         raise ValueError(f"the network reads {network.inputs} bits, the data have {data.train.bits}")
-    config = RunConfig(
+    config = config or RunConfig(
         dataset=dataset,
         method=network.name,
         steps=steps,
@@ -150,23 +153,24 @@ def train_baseline(
         evaluate_every=evaluate_every,
         seed=seed,
     )
-    optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
     restored = load_checkpoint(folder, config, network, optimiser) if folder is not None else None
     state = restored or TrainingState()
-    order = DataOrder(data.train.samples, batch_size, seed)
+    order = DataOrder(data.train.samples, config.batch_size, config.seed)
     stopping = False
     network.train()
-    while state.step < steps and not stopping:
+    started(state)
+    while state.step < config.steps and not stopping:
         _step(network, optimiser, data, order.indices(state.step), state)
-        due = state.step % evaluate_every == 0 or state.step == steps
+        due = state.step % config.evaluate_every == 0 or state.step == config.steps
         if due:
             _evaluate(network, data, state)
-            evaluated(state.metrics[-1])
+            evaluated(state)
         stopping = should_stop()
         if folder is not None and (due or stopping):
             save_checkpoint(folder, config, network, optimiser, state)
     network.eval()
-    return TrainingResult(state, finished=state.step == steps)
+    return TrainingResult(state, finished=state.step == config.steps)
 
 
 def _step(

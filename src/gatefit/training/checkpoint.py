@@ -67,6 +67,11 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def checkpoint_name(step: int) -> str:
+    """The file of the state after ``step`` steps."""
+    return f"checkpoint-{step:09d}.safetensors"
+
+
 def save_checkpoint(
     folder: Path, config: RunConfig, network: torch.nn.Module, optimiser: torch.optim.Optimizer, state: TrainingState
 ) -> Path:
@@ -81,7 +86,7 @@ def save_checkpoint(
     if state.best is not None:
         numbers["best_score"] = state.best_score
     metadata = {"format": FORMAT, "config": config.to_json(), "state": json.dumps(numbers)}
-    path = folder / f"checkpoint-{state.step:09d}.safetensors"
+    path = folder / checkpoint_name(state.step)
     write_atomically(path, serialise(tensors, metadata))
     for old in checkpoints(folder)[:-KEPT]:
         old.unlink()

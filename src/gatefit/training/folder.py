@@ -23,6 +23,10 @@ class RunFolderError(ValueError):
     """A run folder that cannot be used: in use, or of another configuration."""
 
 
+class RunFolderInUseError(RunFolderError):
+    """Another process works in the folder."""
+
+
 def default_folder(config: RunConfig) -> Path:
     """runs/DATASET-METHOD-IDENTITY."""
     return Path("runs") / f"{config.dataset}-{config.method}-{config.identity}"
@@ -69,7 +73,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunFolderError(
+            raise RunFolderInUseError(
                 f"{folder} is in use by another process; wait for it, or use another --out folder"
             ) from None
         yield

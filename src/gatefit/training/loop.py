@@ -18,6 +18,7 @@ require("torch", "train", "training")
 
 import numpy as np
 import torch
+from jaxtyping import Int64
 from torch import Tensor
 from torch.nn import functional
 
@@ -96,6 +97,36 @@ def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
+def batch_loss(network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> Tensor:
+    """The mean loss of these samples."""
+    weights = None if data.train_weights is None else data.train_weights[indices]
+    return loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
+
+
+class Alone:
+    """The only process of a run. Several that share its batches are a ``parallel.Team``."""
+
+    def restore(
+        self, folder: Path | None, config: RunConfig, network: LogicNetwork, optimiser: torch.optim.Optimizer
+    ) -> TrainingState | None:
+        """Take network and optimiser from the newest checkpoint; None if there is none."""
+        return load_checkpoint(folder, config, network, optimiser) if folder is not None else None
+
+    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> float:
+        """The batch's mean loss; its gradient is left in the parameters, where it is finite."""
+        loss = batch_loss(network, data, indices)
+        value = float(loss.detach())
+        if math.isfinite(value):
+            loss.backward()
+        return value
+
+    def evaluate(
+        self, network: LogicNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, state: TrainingState
+    ) -> dict[str, Any]:
+        """One more row of the log."""
+        return evaluation(network, data, state)
+
+
 def train(
     config: RunConfig,
     network: LogicNetwork,
@@ -105,14 +136,16 @@ def train(
     observers: Sequence[Observer] = (),
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
+    worker: Alone | None = None,
 ) -> TrainingResult:
     """Train ``network`` for ``config.steps`` steps; with ``folder``, from and to its checkpoints.
 
-    ``should_stop`` is asked after every step; a run that is stopped saves first, and can be resumed.
+    ``should_stop`` is asked after every step; a run that is stopped saves first, and can be resumed. ``worker`` is
+    this process among several that train one network together (``training.parallel``).
     """
+    worker = worker or Alone()
     optimiser = make_optimiser(config, network)
-    restored = load_checkpoint(folder, config, network, optimiser) if folder is not None else None
-    state = restored or TrainingState()
+    state = worker.restore(folder, config, network, optimiser) or TrainingState()
     order = DataOrder(data.train.samples, config.batch_size, config.seed)
     finished = True
     with training_threads(threads):
@@ -120,12 +153,12 @@ def train(
         for observer in observers:
             observer.started(config, network, state)
         while state.step < config.steps and not _patience_is_over(config, state):
-            loss = _step(config, network, optimiser, data, order, state)
+            loss = _step(config, network, optimiser, data, order, state, worker)
             for observer in observers:
                 observer.stepped(state, network, loss)
             due = state.step % config.evaluate_every == 0 or state.step == config.steps
             if due:
-                row = evaluation(network, data, state)
+                row = worker.evaluate(network, optimiser, data, state)
                 for observer in observers:
                     observer.evaluated(state, network, row)
             stopping = should_stop()
@@ -149,21 +182,18 @@ def _step(
     data: TrainingData,
     order: DataOrder,
     state: TrainingState,
+    worker: Alone,
 ) -> float:
-    indices = order.indices(state.step)
     rate = learning_rate(config, state.step)
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.zero_grad(set_to_none=True)
-    weights = None if data.train_weights is None else data.train_weights[indices]
-    loss = loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
-    value = float(loss.detach())
+    value = worker.backward(network, data, order.indices(state.step))
     if not math.isfinite(value):
         raise TrainingDivergedError(
             f"the loss is {value} at step {state.step + 1}; lower learning_rate={config.learning_rate}, "
             "or check the targets for NaN"
         )
-    loss.backward()
     optimiser.step()
     state.step += 1
     state.loss_sum += value
@@ -172,7 +202,7 @@ def _step(
 
 
 def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
-    """One row of the log: both sets, hard and soft, with the gaps; keeps the best network where that is asked for."""
+    """One row of the log: both sets, hard and soft, with the gaps."""
     row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / max(1, state.loss_count)}
     for name, source, targets in (
         ("train", data.train, data.train_targets),
@@ -180,6 +210,11 @@ def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) 
     ):
         row |= {f"{name}_{key}": value for key, value in evaluate(network, source, targets).items()}
     row["generalisation_gap"] = None if row["test_hard"] is None else row["train_hard"] - row["test_hard"]
+    return record(row, network, data, state)
+
+
+def record(row: dict[str, Any], network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
+    """Add a row to the log, and keep the network where it is the best so far and that is asked for."""
     state.loss_sum, state.loss_count = 0.0, 0
     if data.keep_best:
         reached = row["test_soft"] if row["test_hard"] is None else row["test_hard"]

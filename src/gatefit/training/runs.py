@@ -20,20 +20,23 @@ from gatefit.training.checkpoint import CheckpointError, TrainingState, read_ten
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.folder import RunFolderError, check_config, default_folder, locked, read_config, read_metrics
-from gatefit.training.loop import Observer, TrainingResult, train
+from gatefit.training.loop import Alone, Observer, TrainingResult, train
 
 MODEL_FORMAT = "gatefit-network-1"
 
 __all__ = [
+    "MetricsFile",
     "Run",
     "RunFolderError",
     "build_network",
     "default_folder",
     "execute",
     "load_network",
+    "log_text",
     "read_config",
     "read_metrics",
     "save_network",
+    "save_result",
     "training_data",
 ]
 
@@ -98,6 +101,7 @@ def execute(
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
     dataset: Dataset | None = None,
+    worker: Alone | None = None,
 ) -> Run:
     """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back."""
     config = config.resolved()
@@ -118,24 +122,36 @@ def execute(
             network,
             training_data(config, dataset),
             folder=folder / "checkpoints",
-            observers=[*observers, _MetricsFile(folder)],
+            observers=[*observers, MetricsFile(folder)],
             should_stop=should_stop,
             threads=threads,
+            worker=worker,
         )
         if result.finished:
             save_network(network, folder / "model.safetensors")
-            content = {"config": config.identity, "data": dataset.digest, **result.summary}
-            write_atomically(folder / "result.json", json.dumps(content, indent=2).encode())
+            save_result(folder, config, dataset, result)
     return Run(folder, config, network, result)
 
 
-class _MetricsFile(Observer):
+def save_result(folder: Path, config: RunConfig, dataset: Dataset, result: TrainingResult) -> None:
+    """Write a run's figures, last of all its files: it is finished."""
+    content = {"config": config.identity, "data": dataset.digest, **result.summary}
+    write_atomically(folder / "result.json", json.dumps(content, indent=2).encode())
+
+
+def log_text(state: TrainingState) -> bytes:
+    """metrics.jsonl: one row an evaluation."""
+    return "".join(json.dumps(row) + "\n" for row in state.metrics).encode()
+
+
+class MetricsFile(Observer):
+    """Keeps a run folder's metrics.jsonl."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def _write(self, state: TrainingState) -> None:
-        lines = "".join(json.dumps(row) + "\n" for row in state.metrics)
-        write_atomically(self.folder / "metrics.jsonl", lines.encode())
+        write_atomically(self.folder / "metrics.jsonl", log_text(state))
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
         """Rows written after the checkpoint that the run resumes from will be computed again."""

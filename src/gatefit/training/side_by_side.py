@@ -9,6 +9,7 @@ as if it had been trained alone: same parameters, optimiser state, metrics and c
 views of the common parameters.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,15 +17,18 @@ from pathlib import Path
 
 import torch
 
+from gatefit.datasets import Dataset
 from gatefit.methods import GumbelST
 from gatefit.network import LogicNetwork
 from gatefit.ops.stack import side_by_side as batches_side_by_side
 from gatefit.ops.threads import training_threads
 from gatefit.readouts import GroupSum
-from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from gatefit.training.config import RunConfig
+from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint, write_atomically
+from gatefit.training.config import RunConfig, can_train_side_by_side
 from gatefit.training.data import TrainingData
+from gatefit.training.folder import check_config, locked
 from gatefit.training.loop import (
+    Observer,
     TrainingDivergedError,
     TrainingResult,
     evaluation,
@@ -33,16 +37,11 @@ from gatefit.training.loop import (
     make_optimiser,
 )
 from gatefit.training.order import DataOrder
+from gatefit.training.runs import MetricsFile, Run, build_network, save_network, save_result, training_data
 
 
-def can_train_side_by_side(config: RunConfig) -> bool:
-    """Whether blocks are independent to the bit.
-
-    Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
-    (the free variants), which rounds an element by its place in the array.
-    """
-    independent = config.readout == "group-sum" and not config.learnable_temperature
-    return independent and config.patience is None and not config.method.endswith("-free")
+class PositionsDifferError(ValueError):
+    """Runs that do not stand at the same step; they go on one by one."""
 
 
 def train_side_by_side(
@@ -51,11 +50,16 @@ def train_side_by_side(
     data: TrainingData,
     *,
     folders: Sequence[Path] | None = None,
+    observers: Sequence[Sequence[Observer]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
 ) -> list[TrainingResult]:
-    """Train networks whose configurations differ in their seeds alone; each as ``train`` would train it by itself."""
+    """Train networks whose configurations differ in their seeds alone; each as ``train`` would train it by itself.
+
+    ``observers`` are those of each seed; of single steps they are not told, which is what makes small networks fast.
+    """
     _check(configs, networks)
+    watching = observers or [()] * len(configs)
     optimisers = [make_optimiser(config, network) for config, network in zip(configs, networks, strict=True)]
     states = []
     for i, config in enumerate(configs):
@@ -69,6 +73,9 @@ def train_side_by_side(
     finished = True
     with training_threads(threads):
         common.train()
+        for config, network, state, own in zip(configs, networks, states, watching, strict=True):
+            for observer in own:
+                observer.started(config, network.train(), state)
         while states[0].step < configs[0].steps:
             _step(configs, common, optimiser, data, orders, states)
             step = states[0].step
@@ -77,7 +84,9 @@ def train_side_by_side(
             for i, (config, network, state) in enumerate(zip(configs, networks, states, strict=True)):
                 if due:
                     network.train()
-                    evaluation(network, data, state)
+                    row = evaluation(network, data, state)
+                    for observer in watching[i]:
+                        observer.evaluated(state, network, row)
                 if folders and (due or stopping):
                     _count_steps(optimisers[i], step)
                     save_checkpoint(folders[i], config, network, optimisers[i], state)
@@ -91,7 +100,53 @@ def train_side_by_side(
         if finished and state.best is not None:
             network.load_state_dict(state.best)
         network.eval()
+    for network, state, own in zip(networks, states, watching, strict=True):
+        for observer in own:
+            observer.finished(state, network)
     return [TrainingResult(state, finished) for state in states]
+
+
+def execute_side_by_side(
+    configs: Sequence[RunConfig],
+    dataset: Dataset,
+    *,
+    folders: Sequence[Path],
+    observers: Sequence[Sequence[Observer]] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+) -> list[Run]:
+    """What ``execute`` does for one run, for several that differ in seeds alone, each in its own folder.
+
+    Their validation sets, which depend on the seed, would differ too: those runs are refused, like finished ones.
+    """
+    configs = [config.resolved() for config in configs]
+    if any(config.validation_fraction for config in configs):
+        raise ValueError("side by side needs validation_fraction=0; train these runs one by one")
+    networks = [build_network(config, dataset) for config in configs]
+    watching = [(*own, MetricsFile(f)) for own, f in zip(observers or [()] * len(configs), folders, strict=True)]
+    with contextlib.ExitStack() as locks:
+        for config, folder in zip(configs, folders, strict=True):
+            locks.enter_context(locked(folder))
+            check_config(folder, config)
+            if (folder / "result.json").exists():
+                raise PositionsDifferError(f"the run in {folder} is finished already; train the others one by one")
+        for config, folder in zip(configs, folders, strict=True):
+            write_atomically(folder / "config.json", config.to_json().encode())
+        results = train_side_by_side(
+            configs,
+            networks,
+            training_data(configs[0], dataset),
+            folders=[folder / "checkpoints" for folder in folders],
+            observers=watching,
+            should_stop=should_stop,
+            threads=threads,
+        )
+        runs = [Run(*each) for each in zip(folders, configs, networks, results, strict=True)]
+        for run in runs:
+            if run.result.finished:
+                save_network(run.network, run.folder / "model.safetensors")
+                save_result(run.folder, run.config, dataset, run.result)
+    return runs
 
 
 def _step(
@@ -196,4 +251,6 @@ def _check(configs: Sequence[RunConfig], networks: Sequence[LogicNetwork]) -> No
 def _check_positions(states: Sequence[TrainingState]) -> None:
     steps = {state.step for state in states}
     if len(steps) > 1:
-        raise ValueError(f"runs side by side must stand at the same step, got {sorted(steps)}; train these one by one")
+        raise PositionsDifferError(
+            f"runs side by side must stand at the same step, got {sorted(steps)}; train these one by one"
+        )

@@ -1,0 +1,55 @@
+"""How many of some bits are one, by a tree of counters that fit the tables of an FPGA.
+
+    full adder     3 bits of weight w      ->  weights w, 2w             two tables of 3 inputs
+    six-counter    6 (or 5) bits           ->  weights w, 2w, 4w         three tables of 6 inputs
+
+Bits of equal weight stand in a column. Every level compresses all columns; when no column is higher than two, one
+addition is left, which tools map to a carry chain. Against a plain sum written by ``+`` this saves about a tenth of
+the tables of 4 inputs (counter 3) and a quarter of those of 6 (counter 6), and is shallower.
+"""
+
+from gatefit.backends.verilog_pipeline import Body
+
+SIZES = (3, 6)
+
+
+def count_ones(body: Body, stem: str, bits: list[str], counter: int) -> list[str]:
+    """One or two terms whose sum is the number of ones; wires are named after ``stem``."""
+    if counter not in SIZES:
+        raise ValueError(f"a counter takes 3 bits (tables of 4 inputs) or 6 (tables of 6 inputs), got {counter}")
+    columns: dict[int, list[str]] = {0: list(bits)}
+    count = 0
+    while max(map(len, columns.values())) > 2:
+        compressed: dict[int, list[str]] = {}
+        for weight in sorted(columns):
+            column = columns[weight]
+            while len(column) > 2:
+                size = min(counter, len(column)) if len(column) > 4 else 3
+                group, column = column[:size], column[size:]
+                for place, bit in enumerate(_counter(body, f"{stem}_{count}", group)):
+                    compressed.setdefault(weight + place, []).append(bit)
+                count += 1
+            compressed.setdefault(weight, []).extend(column)
+        columns = compressed
+    if len(bits) <= 2:
+        return list(bits)
+    rows = []
+    for row in (0, 1):
+        digits = [columns.get(weight, [])[row : row + 1] for weight in range(len(bits).bit_length())]
+        rows.append("{" + ", ".join(digit[0] if digit else "1'b0" for digit in reversed(digits)) + "}")
+    return rows
+
+
+def _counter(body: Body, stem: str, bits: list[str]) -> list[str]:
+    if len(bits) == 3:
+        return _full_adder(body, stem, *bits)
+    first, first_carry = _full_adder(body, f"{stem}a", *bits[:3])
+    second, second_carry = _full_adder(body, f"{stem}b", *bits[3:], *["1'b0"] * (6 - len(bits)))
+    total = body.wire(f"{stem}_s", f"{first} ^ {second}")
+    both = body.wire(f"{stem}_h", f"{first} & {second}")
+    return [total, *_full_adder(body, f"{stem}c", first_carry, second_carry, both)]
+
+
+def _full_adder(body: Body, stem: str, a: str, b: str, c: str) -> list[str]:
+    total = body.wire(f"{stem}_s", f"{a} ^ {b} ^ {c}")
+    return [total, body.wire(f"{stem}_k", f"({a} & {b}) | ({a} & {c}) | ({b} & {c})")]

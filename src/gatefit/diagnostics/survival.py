@@ -1,0 +1,157 @@
+"""How much of a layer's signal survives, and how often c_ab learns (paper §5, fig. cancellation; Prop. basis-futility).
+
+A gate evaluates the mixture z = Σ_j π_j g_j(a, b) of the sixteen gates, so that ∂z/∂a = Σ_j π_j ∂g_j/∂a is a sum in
+which complementary gates cancel (Prop. softmix-cancel). The most that could pass is the sum without signs:
+
+    s_l = Σ |∂z/∂h| / Σ ‖∂z/∂h‖_max,   ‖∂z/∂h‖_max = Σ_j π_j |∂g_j/∂h|,   h = a, b
+
+summed over samples, gates and both inputs at the activations the network has: the fraction of the gradient that is not
+cancelled, 0 <= s_l <= 1. π is what the forward pass mixes with: softmax(θ), ω, or the corners' product measure; a
+method that commits to one gate has nothing to cancel, and s_l = 1.
+The paper leaves the maximum undefined. With N(0, 1) parameters on MNIST at depth 12 this one gives 0.27 to 0.30 for
+Soft-Mix (paper: 0.29), 1 for Multilinear-STE (1.0), and for Multilinear-CovJac 0.74 at τ = 1, 0.99 at τ = 0.1 (0.993).
+
+    coverage_l = P(∂z/∂c_ab ≠ 0)      over (gate, sample) pairs; c_ab the parameter, or else the evaluated coefficient
+
+Straight through it is P(ab ≠ 0), or P(ψ~_ab ≠ 0) in another basis; under CovJac P((Jψ)_ab ≠ 0).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, UInt8
+from torch import Tensor
+from torch.nn import functional
+
+from gatefit.codebook import CODEBOOK
+from gatefit.diagnostics.batch import first_samples, noise_kept
+from gatefit.diagnostics.commitment import learns_coefficients
+from gatefit.gates import Gate
+from gatefit.methods import Method
+from gatefit.network import LogicNetwork
+from gatefit.ops.gate_layer import gate_layer
+from gatefit.ops.stack import Batch, as_float, check_batch
+
+WORDS: Final = 2
+"""Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""
+
+
+def _sign_free(own: int) -> Int64[np.ndarray, "16 2"]:
+    """(u, v) of each gate's |∂g/∂h| = |u + v h'|, with the sign that makes the first of them that is not 0 positive."""
+    rows = CODEBOOK[:, [own, 3]]
+    return rows * np.sign(np.where(rows[:, 0] != 0, rows[:, 0], rows[:, 1]))[:, None]
+
+
+SLOPES: Final[tuple[tuple[int, int], ...]] = tuple(sorted({(u, v) for u, v in _sign_free(1).tolist() if u or v}))
+"""The different |u + v h| that a gate's derivative can be, but for 0."""
+
+_MEMBERS: Final = {own: (_sign_free(own)[:, None] == np.array(SLOPES)).all(-1) for own in (1, 2)}
+"""Which gates have which slope in their first and in their second input."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A layer on the way through the network: its method, wiring and coefficients of this pass, and what they read.
+
+    ``gates`` are those committed to, where the method commits.
+    """
+
+    method: Method
+    wiring: Int64[Tensor, "2 gates"]
+    coefficients: Float[Tensor, "gates 4"]
+    gates: UInt8[Tensor, "gates"] | None
+    h: Float[Tensor, "inputs samples"]
+
+
+def walk(network: LogicNetwork, x: Batch) -> Iterator[Walked]:
+    """The network as it is trained, layer by layer, on the first samples of a batch."""
+    check_batch(network, x)
+    # A row for each node: gates read whole rows.
+    h = as_float(network, first_samples(x, WORDS)).T.contiguous()
+    for layer in network.gate_layers:
+        method = layer.method
+        gates, c = method.sample() if method.boolean_forward else (None, method.coefficients())
+        yield Walked(method, layer.wiring.long(), c, gates, h)
+        z = gate_layer(h.T, layer.wiring, c, implementation=network.implementation)
+        h = method.activation(z).T.contiguous()
+
+
+def survival(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
+    """s_l of every layer and their mean; None for the free variants, which mix no gates, or where nothing passes."""
+    if any(layer.method.has_activation for layer in network.gate_layers):
+        return None
+    with torch.no_grad(), noise_kept(network):
+        layers = [_layer_survival(layer) for layer in walk(network, x)]
+    known = [s for s in layers if s is not None]
+    return {"mean": sum(known) / len(known) if known else None, "by_layer": layers}
+
+
+def _layer_survival(layer: Walked) -> float | None:
+    """Σ |∂z/∂h| / Σ Σ_j π_j |∂g_j/∂h|; None where every gate ignores both inputs."""
+    most = _most(layer)
+    if not most:
+        return None
+    # A gate that is committed to is the only term of its sum.
+    return 1.0 if layer.gates is not None else _passed(layer) / most
+
+
+def _most(layer: Walked) -> float:
+    """Σ Σ_j π_j |∂g_j/∂h|."""
+    if layer.gates is None:
+        mixture = layer.method.gate_probabilities()
+    else:
+        mixture = functional.one_hot(layer.gates.long(), len(Gate)).to(layer.h)
+    # Σ_samples |u + v h| belongs to the node that is read, whichever gates read it.
+    sizes = torch.stack([layer.h.mul(v).add_(u).abs_().sum(1).double() for u, v in SLOPES], dim=1)
+    first, second = layer.wiring
+    return sum(
+        float((mixture.double() @ torch.tensor(_MEMBERS[own]).to(sizes) * sizes[nodes]).sum())
+        for own, nodes in ((1, second), (2, first))
+    )
+
+
+def _passed(layer: Walked) -> float:
+    """Σ |∂z/∂h|."""
+    c, h = layer.coefficients[:, :, None], layer.h
+    first, second = layer.wiring
+    return sum(
+        float(h[nodes].mul_(c[:, 3]).add_(c[:, own]).abs_().sum(1).double().sum())
+        for own, nodes in ((1, second), (2, first))
+    )
+
+
+def coverage(network: LogicNetwork, x: Batch) -> dict[str, Any]:
+    """On what fraction of (gate, sample) pairs c_ab receives a gradient, layer by layer and on average."""
+    with torch.no_grad(), noise_kept(network):
+        layers = [_layer_coverage(layer) for layer in walk(network, x)]
+    return {"mean": sum(layers) / len(layers), "by_layer": layers}
+
+
+def _layer_coverage(layer: Walked) -> float:
+    """P(R·ψ ≠ 0), R = ∂c/∂(parameter c_ab); P(ab ≠ 0) where R has the last entry alone or c_ab is no parameter."""
+    first, second = layer.wiring
+    row = interaction_row(layer.method)[:, :, None] if learns_coefficients(layer.method) else None
+    if row is None or (not row[:, :3].any() and bool(row[:, 3].all())):
+        there = layer.h != 0
+        received = there[first] & there[second]
+    else:
+        a, b = layer.h[first], layer.h[second]
+        received = (a * row[:, 3]).add_(row[:, 2]).mul_(b).add_(a.mul_(row[:, 1])).add_(row[:, 0]) != 0
+    return int(torch.count_nonzero(received)) / received.numel()
+
+
+def interaction_row(method: Method) -> Float[Tensor, "gates 4"]:
+    """∂c_m/∂(parameter c_ab) for the coefficients c_m that are evaluated, as the backward pass of training has it.
+
+    (0, 0, 0, 1) straight through, the last row of A in another basis, of J under CovJac.
+    """
+    with torch.enable_grad():
+        c = method.coefficients()
+        units = torch.eye(4, dtype=c.dtype, device=c.device)
+        columns = [
+            torch.autograd.grad(c, method.latent, unit.expand_as(c), retain_graph=True)[0][:, 3] for unit in units
+        ]
+    return torch.stack(columns, dim=-1)

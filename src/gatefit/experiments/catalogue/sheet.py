@@ -1,0 +1,265 @@
+"""A sheet collects what one label shows: it asks for runs, fills cells, judges claims and says what differs.
+
+    show(sheet)  writes tables, figures, checks and notes
+    plan         every run that show asks for: found by showing to a store that holds nothing
+
+So the plan and the outcome cannot disagree.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gatefit.experiments.catalogue import wording
+from gatefit.experiments.catalogue.reading import Metric, last_accuracy, summarise
+from gatefit.experiments.outcome import (
+    SCALES,
+    Cell,
+    Check,
+    Experiment,
+    Figure,
+    Outcome,
+    Panel,
+    Results,
+    RunRecord,
+    Scale,
+    Table,
+    Value,
+)
+from gatefit.experiments.paper_values import Block
+from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, runs
+from gatefit.training.config import RunConfig
+
+NOT_HERE: Final = "data set not part of this scale"
+NO_RUNS: Final = "no finished run yet"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison within a claim; ``holds`` is None where runs are missing."""
+
+    holds: bool | None
+    evidence: str
+    counts: bool = True
+    """Whether the claim waits for it: not for a data set that the scale does not have."""
+
+
+class Sheet:
+    """One label's tables, figures, checks and notes in the making."""
+
+    def __init__(self, results: Results) -> None:
+        self.results, self.scale, self.seeds = results, results.scale, results.seeds
+        self._tables: list[Table] = []
+        self._figures: list[Figure] = []
+        self._checks: list[Check] = []
+        self._notes: list[str] = []
+        self._configs: dict[str, RunConfig] = {}
+        self._datasets: list[str] = []
+
+    def has(self, dataset: str) -> bool:
+        """Whether this scale runs the data set."""
+        return dataset in SETTINGS[self.scale]
+
+    def name(self, dataset: str) -> str:
+        """The data set's name in a table of this scale."""
+        return dataset_name(self.scale, dataset)
+
+    def configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
+        """The runs of a method on a data set, one for each seed."""
+        if dataset not in self._datasets:
+            self._datasets.append(dataset)
+        return runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def get(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
+        """The finished ones among these runs."""
+        self._configs |= {config.identity: config for config in configs}
+        return self.results.each(configs)
+
+    def records(self, dataset: str, method: str, **changes: Any) -> list[RunRecord]:
+        """The finished runs of a method on a data set."""
+        return self.get(self.configs(dataset, method, **changes))
+
+    def value(
+        self, dataset: str, method: str, metric: Metric = last_accuracy, unit: str = "%", **changes: Any
+    ) -> Value | None:
+        """A figure of those runs: mean and standard deviation over seeds."""
+        return summarise(map(metric, self.records(dataset, method, **changes)), unit)
+
+    def methods(
+        self, dataset: str, methods: Sequence[str], metric: Metric = last_accuracy, **changes: Any
+    ) -> dict[str, Value | None]:
+        """That figure of several methods, by the names that tables give them."""
+        return {METHOD_NAMES[method]: self.value(dataset, method, metric, **changes) for method in methods}
+
+    def cell(
+        self,
+        paper: Value | str | None,
+        dataset: str,
+        method: str,
+        metric: Metric = last_accuracy,
+        unit: str = "%",
+        **changes: Any,
+    ) -> Cell:
+        """That figure beside the paper's, with a note where runs are missing."""
+        return self.cell_of(self.configs(dataset, method, **changes), paper, metric, unit)
+
+    def cell_of(
+        self, configs: Sequence[RunConfig], paper: Value | str | None, metric: Metric = last_accuracy, unit: str = "%"
+    ) -> Cell:
+        """The same for an explicit list of runs."""
+        if not configs:
+            return Cell(None, paper, NOT_HERE)
+        found = self.get(configs)
+        value = summarise(map(metric, found), unit)
+        if not found:
+            note = NO_RUNS
+        elif value is None:
+            note = "not recorded by these runs"
+        else:
+            note = f"{len(found)} of {len(configs)} runs" if len(found) < len(configs) else ""
+        return Cell(value, paper, note)
+
+    def table(
+        self,
+        caption: str,
+        columns: Sequence[str],
+        rows: Iterable[tuple[str, Sequence[Cell]]],
+        *,
+        digits: int = 2,
+        best: Literal["columns", "rows", "none"] = "columns",
+    ) -> None:
+        """One more table."""
+        self._tables.append(
+            Table(caption, tuple(columns), tuple((name, tuple(cells)) for name, cells in rows), digits, best)
+        )
+
+    def figure(self, caption: str, *panels: Panel) -> None:
+        """One more figure, of the panels that have something to show."""
+        drawn = tuple(panel for panel in panels if any(series.x for series in panel.series))
+        if drawn:
+            self._figures.append(Figure(caption, drawn))
+
+    def note(self, text: str) -> None:
+        """One more remark, once."""
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def claim(self, text: str, *parts: Part) -> None:
+        """A claim of the paper: false if a part is, true if all are, open if one that counts is."""
+        waiting = [part for part in parts if part.counts]
+        holds: bool | None = None
+        if any(part.holds is False for part in waiting):
+            holds = False
+        elif waiting and all(part.holds for part in waiting):
+            holds = True
+        evidence = "; ".join(part.evidence for part in parts) or NO_RUNS
+        if self.scale == "tiny":
+            # Forty steps on stand-ins show that the machinery works, not what the paper says.
+            holds, evidence = None, f"tiny scale cannot say: {evidence}"
+        self._checks.append(Check(text, holds, evidence))
+
+    def theorem(self, text: str, holds: bool, evidence: str) -> None:
+        """A claim that is computed, at whatever scale."""
+        self._checks.append(Check(text, holds, evidence))
+
+    def absent(self, dataset: str) -> Part:
+        """A part for a data set that this scale does not have."""
+        return Part(None, f"{self.name(dataset)}: {NOT_HERE}", counts=False)
+
+    def outcome(self, label: str, title: str) -> Outcome:
+        """Everything on the sheet."""
+        general = wording.notes(self.scale, self._datasets, list(self._configs.values()))
+        missing = {config.identity for config in self.results.missing}
+        return Outcome(
+            label,
+            title,
+            self.scale,
+            tuple(self.seeds),
+            tuple(self._tables),
+            tuple(self._figures),
+            tuple(self._checks),
+            (*self._notes, *(note for note in general if note not in self._notes)),
+            tuple(record for record in self.results.used if record.identity in self._configs),
+            tuple(config for identity, config in self._configs.items() if identity in missing),
+        )
+
+
+def above(
+    what: str,
+    high: tuple[str, Value | None],
+    low: tuple[str, Value | None],
+    paper: tuple[Value | None, Value | None] = (None, None),
+    *,
+    by: float = 0.0,
+) -> Part:
+    """``high`` is more than ``low`` by more than ``by``."""
+    (high_name, a), (low_name, b) = high, low
+    where = f"{what}: " if what else ""
+    if a is None or b is None:
+        return Part(None, f"{where}{NO_RUNS} of {high_name if a is None else low_name}")
+    theirs = paper[0].mean - paper[1].mean if paper[0] is not None and paper[1] is not None else None
+    said = f" (paper: {theirs:+.2f})" if theirs is not None else ""
+    difference = a.mean - b.mean
+    text = f"{where}{high_name} {wording.number(a)}, {low_name} {wording.number(b)}: {difference:+.2f}{said}"
+    return Part(difference > by, text)
+
+
+def paper_row(block: Block, methods: Sequence[str], column: object) -> dict[str, Value | None]:
+    """The paper's values of several methods in one column, by the names that tables give them."""
+    return {METHOD_NAMES[method]: block[method, column] for method in methods}
+
+
+def best_of(
+    what: str,
+    values: Mapping[str, Value | None],
+    method: str = "M-CovJac",
+    paper: Mapping[str, Value | None] | None = None,
+) -> Part:
+    """``method`` has the highest value; compared with the best of the others."""
+    mine = values[method]
+    others = {name: value for name, value in values.items() if name != method}
+    missing = [name for name, value in values.items() if value is None]
+    known = {name: value for name, value in others.items() if value is not None}
+    if mine is None or not known:
+        return Part(None, f"{what}: {NO_RUNS} of {', '.join(missing)}")
+    rival = max(known, key=lambda name: known[name].mean)
+    theirs: tuple[Value | None, Value | None] = (None, None)
+    if paper is not None:
+        theirs = paper.get(method), paper.get(rival)
+    part = above(what, (method, mine), (rival, known[rival]), theirs)
+    # One better rival refutes; to be best, every rival must have been run.
+    return Part(None, f"{part.evidence}, without {', '.join(missing)}") if part.holds and missing else part
+
+
+def loss(
+    name: str, before: Value | None, after: Value | None, paper: tuple[Value | None, Value | None], where: str = ""
+) -> tuple[float | None, str]:
+    """How many points are lost from ``before`` to ``after``, and that in words beside the paper's."""
+    theirs = paper[0].mean - paper[1].mean if paper[0] is not None and paper[1] is not None else None
+    if before is None or after is None:
+        return None, f"{name}: {NO_RUNS}{where}"
+    said = f" (paper: {theirs:.2f})" if theirs is not None else ""
+    return before.mean - after.mean, f"{name} loses {before.mean - after.mean:.2f} points{where}{said}"
+
+
+def experiment(
+    label: str,
+    title: str,
+    show: Callable[[Sheet], None],
+    *,
+    small_seeds: Sequence[int] = (0,),
+    paper_seeds: Sequence[int] = (0, 1, 2),
+) -> Experiment:
+    """The experiment whose sheet ``show`` fills in."""
+
+    def outcome(results: Results) -> Outcome:
+        sheet = Sheet(results)
+        show(sheet)
+        return sheet.outcome(label, title)
+
+    def plan(scale: Scale, seeds: Sequence[int]) -> list[RunConfig]:
+        return list(outcome(Results(lambda identity: None, scale=scale, seeds=seeds)).missing)
+
+    seeds: dict[Scale, tuple[int, ...]] = dict.fromkeys(SCALES, (0,))
+    seeds |= {"paper": tuple(paper_seeds), "small": tuple(small_seeds)}
+    return Experiment(label, title, plan, outcome, seeds)

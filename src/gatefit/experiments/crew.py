@@ -1,0 +1,199 @@
+"""Worker processes on one machine: each takes one unit of runs at a time and tells what happens, line by line.
+
+    runner  -> worker    {"configs": [...]}                   one unit; the end of its input asks it to stop
+    worker  -> runner    {"event": {...}} ... {"busy": [...]}
+
+Workers write to the store themselves. One that is killed takes nothing with it but the steps since its last
+checkpoint: its runs are marked as failed, another takes its place. Where the runner is killed its workers' input ends:
+they finish their step, save, and leave.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, Final
+
+from gatefit.experiments.events import RunEvent, Tell
+from gatefit.experiments.machine import machine
+from gatefit.experiments.store import Store
+from gatefit.training.config import RunConfig
+
+PAUSE: Final = 0.5
+
+Unit = list[RunConfig]
+
+
+class Crew:
+    """A number of worker processes on one store."""
+
+    def __init__(
+        self, store: Store, jobs: int, *, threads: int | None = None, data_dir: Path | None, diagnostics: bool = True
+    ) -> None:
+        self.store, self.jobs = store, jobs
+        share = max(1, (threads or int(machine()["cores"])) // jobs)
+        options = {
+            "store": str(store.folder),
+            "threads": share,
+            "data_dir": None if data_dir is None else str(data_dir),
+            "diagnostics": diagnostics,
+        }
+        self._command = [sys.executable, "-m", "gatefit.experiments.worker", json.dumps(options)]
+        # Waiting OpenMP threads sleep instead of spinning: the processes share the cores.
+        self._environment = os.environ | {"OMP_NUM_THREADS": str(share), "OMP_WAIT_POLICY": "PASSIVE"}
+
+    def work(self, units: list[Unit], *, tell: Tell, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """Have every unit done by some worker; returns when all are, or when all have stopped."""
+        open_units, waiting = deque(units), _Waiting(tell)
+        with selectors.DefaultSelector() as selector, contextlib.ExitStack() as stack:
+            hands: list[_Hand] = []
+            while True:
+                stopping = should_stop()
+                open_units.extend(waiting.due())
+                for hand in [hand for hand in hands if hand.unit is None]:
+                    if open_units and not stopping:
+                        hand.give(open_units.popleft())
+                while open_units and len(hands) < self.jobs and not stopping:
+                    hand = _Hand(self._command, self._environment)
+                    stack.callback(hand.close)
+                    selector.register(hand.output, selectors.EVENT_READ, hand)
+                    hands.append(hand)
+                    hand.give(open_units.popleft())
+                if stopping:
+                    waiting.clear()
+                    for hand in hands:
+                        hand.dismiss()
+                if all(hand.unit is None for hand in hands) and (stopping or not (open_units or waiting)):
+                    return
+                for key, _ in selector.select(timeout=PAUSE / 2):
+                    if not self._listen(key.data, waiting, tell):
+                        selector.unregister(key.fileobj)
+                        hands.remove(key.data)
+
+    def _listen(self, hand: "_Hand", waiting: "_Waiting", tell: Tell) -> bool:
+        """What a worker has said; False where it said its last."""
+        messages = hand.read()
+        for message in messages or ():
+            if "event" in message:
+                tell(RunEvent(**message["event"]))
+            elif hand.unit is not None:
+                busy = set(message["busy"])
+                waiting.add([config for config in hand.unit if config.identity in busy])
+                hand.unit = None
+        if messages is not None:
+            return True
+        for config in () if hand.left_as_asked else hand.unit or ():
+            if self.store.status(config.identity) not in ("finished", "failed"):
+                text = f"its process {hand.epitaph()}; it goes on from its last checkpoint when it is run again"
+                self.store.fail(config.identity, text)
+                tell(RunEvent(config.identity, "failed", 0, config.steps, text))
+        hand.unit = None
+        return False
+
+
+class _Hand:
+    """One worker process and the unit it works on.
+
+    In a session of its own: Ctrl+C reaches the runner alone, which asks its workers to stop.
+    """
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by close()
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environment,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._input, self.output = self.process.stdin, self.process.stdout
+        self.unit: Unit | None = None
+        self.dismissed = False
+        self._buffer = b""
+
+    def give(self, unit: Unit) -> None:
+        """Ask for a unit; a worker that has just died will be found out by its silence."""
+        self.unit = unit
+        line = json.dumps({"configs": [asdict(config) for config in unit]})
+        with contextlib.suppress(BrokenPipeError):
+            self._input.write(f"{line}\n".encode())
+            self._input.flush()
+
+    def dismiss(self) -> None:
+        """Ask it to finish its step, save, and leave."""
+        self.dismissed = True
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
+
+    def close(self) -> None:
+        """Wait until it has left; it is asked to, where it was not."""
+        self.dismiss()
+        self.output.close()
+        self.process.wait()
+        self._errors.close()
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """The messages that have come; None at the end of its life."""
+        text = os.read(self.output.fileno(), 1 << 16)
+        if not text:
+            return None
+        *lines, self._buffer = (self._buffer + text).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def epitaph(self) -> str:
+        """How the process ended."""
+        code = self.process.wait()
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        last = _last_line(self._errors)
+        return f"ended with exit code {code}{f' ({last})' if last else ''}"
+
+    @property
+    def left_as_asked(self) -> bool:
+        """Whether it ended because it was asked to."""
+        return self.dismissed and self.process.wait() == 0
+
+
+class _Waiting:
+    """Runs that another process works on, looked at again after a pause."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell, self._told = tell, set[str]()
+        self._units: list[tuple[float, Unit]] = []
+
+    def add(self, configs: Unit) -> None:
+        for config in configs:
+            if config.identity not in self._told:
+                self._told.add(config.identity)
+                self._tell(RunEvent(config.identity, "waiting", 0, config.steps))
+            self._units.append((time.monotonic() + PAUSE, [config]))
+
+    def due(self) -> list[Unit]:
+        now = time.monotonic()
+        ready = [unit for moment, unit in self._units if moment <= now]
+        self._units = [(moment, unit) for moment, unit in self._units if moment > now]
+        return ready
+
+    def clear(self) -> None:
+        self._units.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._units)
+
+
+def _last_line(file: IO[bytes]) -> str:
+    file.seek(0)
+    lines = file.read()[-4000:].decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,154 @@
+"""Runs from elsewhere, taken into a store: exports, other stores, and folders made by ``gatefit train``.
+
+    export folder | store folder | run folder | folder of run folders   ->   added, present, conflict or skipped
+
+A run that is finished here stays as it is. The same run with another log is a conflict: both are named, none is merged.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gatefit.datasets import Dataset, DatasetError, load_dataset
+from gatefit.experiments.database import FILE, StoreError
+from gatefit.experiments.export import RUNS, open_results
+from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.store import Store, Taken
+from gatefit.training.config import BASELINES
+from gatefit.training.folder import RunFolderError, read_config, read_metrics
+
+Diagnose = Callable[[RunRecord, Path], Mapping[str, Mapping[int, Any]]]
+"""Diagnostics of a finished run from its folder: name -> step -> value."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of one run, or of one path that holds none that can be taken."""
+
+    source: str
+    identity: str
+    outcome: Taken
+    reason: str = ""
+
+
+def import_runs(
+    paths: list[Path],
+    store: Store,
+    *,
+    machine: Mapping[str, Any] | None = None,
+    code_version: str = "",
+    diagnose: Diagnose | None = None,
+) -> Iterator[Intake]:
+    """Take in every run under ``paths``, one after the other, telling what became of each.
+
+    ``machine`` and ``code_version`` are noted for run folders, which do not say what they were made with; ``diagnose``
+    measures what a run folder does not hold, where the store does not have it yet.
+    """
+    for path in paths:
+        _check(path)
+    for path in paths:
+        if (path / FILE).is_file() or (path / RUNS).is_file():
+            yield from _import_results(path, store)
+            continue
+        for folder in [path] if (path / "config.json").is_file() else _run_folders(path):
+            yield _import_folder(folder, store, machine or {}, code_version, diagnose)
+
+
+def read_run_folder(folder: Path) -> RunRecord:
+    """The record of a finished run folder."""
+    config = read_config(folder).resolved()
+    result = folder / "result.json"
+    if not result.exists():
+        raise RunFolderError(f"not finished; finish it with `gatefit train --resume {folder}`")
+    try:
+        summary = json.loads(result.read_text())
+        metrics = read_metrics(folder)
+        digest = summary.pop("data", "")
+        summary.pop("config", None)  # Computed again below, as this version computes it.
+        step = metrics[-1]["step"]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RunFolderError(f"its result.json or metrics.jsonl is damaged: {error}") from error
+    return RunRecord(
+        config.identity, config, "finished", summary, tuple(metrics), data_digest=str(digest), step=int(step)
+    )
+
+
+def _check(path: Path) -> None:
+    if not path.is_dir():
+        raise StoreError(f"{path} is no folder; name an export, a store, or run folders made by `gatefit train`")
+    if not any((path / name).is_file() for name in (FILE, RUNS, "config.json")) and not _run_folders(path):
+        raise StoreError(
+            f"{path} holds no runs: no {FILE}, no {RUNS}, no config.json, and no folder with one; "
+            "name an export, a store, or run folders made by `gatefit train`"
+        )
+
+
+def _run_folders(path: Path) -> list[Path]:
+    return sorted(config.parent for config in path.glob("*/config.json"))
+
+
+def _import_results(path: Path, store: Store) -> Iterator[Intake]:
+    if (path / FILE).is_file() and (path / FILE).resolve() == (store.folder / FILE).resolve():
+        raise StoreError(f"{path} is the store itself; name another")
+    with open_results(path) as source:
+        for record in source.records():
+            whole = source.find(record.identity)
+            assert whole is not None
+            outcome = store.take(whole)
+            yield Intake(str(path), record.identity, outcome, _reason(outcome, store))
+
+
+def _import_folder(
+    folder: Path, store: Store, machine: Mapping[str, Any], code_version: str, diagnose: Diagnose | None
+) -> Intake:
+    try:
+        record = read_run_folder(folder)
+        known = store.find(record.identity)
+        if diagnose is not None and not (known is not None and known.diagnostics):
+            record = replace(record, diagnostics=diagnose(record, folder))
+    except ValueError as error:
+        return Intake(str(folder), "", "skipped", str(error))
+    outcome = store.take(replace(record, machine=machine, code_version=code_version))
+    return Intake(str(folder), record.identity, outcome, _reason(outcome, store))
+
+
+def _reason(outcome: Taken, store: Store) -> str:
+    if outcome == "conflict":
+        return f"finished in {store.folder} with another log; that one is kept: import this into a store of its own"
+    return "known here, and not finished there" if outcome == "skipped" else ""
+
+
+class FinalDiagnostics:
+    """What a finished run's saved network shows, where torch and the data are at hand; else nothing."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        self.data_dir = data_dir
+        self._loaded: tuple[Any, Any] | None = None
+        self._absent: set[str] = set()
+
+    def __call__(self, record: RunRecord, folder: Path) -> dict[str, dict[int, Any]]:
+        """name -> step -> value, of the one step whose network was kept."""
+        config = record.config
+        if config.method in BASELINES or config.dataset in self._absent:
+            return {}
+        try:
+            from gatefit.training.diagnostics_observer import diagnose_folder
+        except ImportError:
+            return {}
+        try:
+            dataset = self._dataset(record)
+        except DatasetError:
+            self._absent.add(config.dataset)
+            return {}
+        step, values = diagnose_folder(folder, dataset=dataset)
+        return {name: {step: value} for name, value in values.items()}
+
+    def _dataset(self, record: RunRecord) -> Dataset:
+        key = (record.config.dataset, record.config.dataset_options())
+        if self._loaded is None or self._loaded[0] != key:
+            self._loaded = None
+            self._loaded = (key, load_dataset(key[0], data_dir=self.data_dir, **key[1]))
+        dataset: Dataset = self._loaded[1]
+        return dataset

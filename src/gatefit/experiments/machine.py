@@ -1,0 +1,77 @@
+"""What a run was made with: the machine and the version of the code. No host names, no paths, no users."""
+
+import functools
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import gatefit
+
+FIELDS: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch", "numba", "numpy")
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    """Processor, memory and versions, by the names in ``FIELDS``; None where one is not known."""
+    return {
+        "cpu": _processor(),
+        "cores": _cores(),
+        "memory_gb": _memory_gb(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        **{package: _version(package) for package in ("torch", "numba", "numpy")},
+    }
+
+
+@functools.cache
+def code_version() -> str:
+    """0.1.0+COMMIT in a working copy of gatefit, with .changed where its sources differ; else 0.1.0."""
+    package = Path(gatefit.__file__).parent
+    # Not the repository of somebody's project in which gatefit happens to be installed.
+    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return gatefit.__version__
+    commit = _git(package, "rev-parse", "--short=12", "HEAD")
+    if commit is None:
+        return gatefit.__version__
+    changed = ".changed" if _git(package, "status", "--porcelain", "--", ".") else ""
+    return f"{gatefit.__version__}+{commit}{changed}"
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

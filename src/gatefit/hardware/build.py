@@ -1,0 +1,242 @@
+"""One build: a circuit for one target and one number of pipeline stages, step by step, whatever a step comes to.
+
+    export -> simulate, prove -> synthesise -> simulate -> place and route -> simulate
+                                 synthesise the parts -> prove
+
+A step that fails or runs out of time is labelled, those that need its result are skipped, and all others still run.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.circuit.ir import Circuit
+from gatefit.hardware import scripts
+from gatefit.hardware.bench import ROUTED_ECP5, core_bench, harness, harness_bench, make_vectors
+from gatefit.hardware.cells import Cells, read_levels, read_statistics
+from gatefit.hardware.readback import DifferentError, prove_gates
+from gatefit.hardware.route import TooLargeError, place_and_route
+from gatefit.hardware.simulation import cell_models, input_registers, run_bench
+from gatefit.hardware.targets import Device, Target
+from gatefit.hardware.tools import MissingToolError, ToolError, ToolTimeoutError, find_nextpnr, find_yosys
+
+MODULE = "gatefit"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every build of a report shares."""
+
+    bits: Bool[np.ndarray, "vectors inputs"]
+    stimulus: tuple[int, ...] | None = None
+    feature_bits: int = 0
+    scores: bool = True
+    timeout: float = 1800.0
+    seed: int = 1
+    route: bool = True
+    notify: Callable[[str], None] = field(default=lambda text: None)
+
+
+class Build:
+    """Runs the steps and collects what they found in ``content``, which is plain data at any time."""
+
+    def __init__(
+        self, circuit: Circuit, target: Target, device: Device | None, stages: int, folder: Path, settings: Settings
+    ) -> None:
+        self.circuit, self.target, self.device, self.settings = circuit, target, device, settings
+        self.folder = folder
+        self.modules = to_verilog_modules(
+            circuit,
+            MODULE,
+            stages,
+            settings.feature_bits,
+            settings.scores,
+            target.counter,
+        )
+        self.wrapped = target.routable
+        self.top = f"{MODULE}_harness" if self.wrapped else MODULE
+        self.content: dict[str, Any] = {
+            "target": target.name,
+            "device": device.name if device else None,
+            "pipeline_stages": stages,
+            "steps": [],
+        }
+
+    def run(self) -> dict[str, Any]:
+        """All steps; returns ``content``."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._step("export", self._export)
+        self._step("simulate the export", self._simulate_export)
+        self._step("prove the export", self._prove_export)
+        whole = self._step("synthesise", self._synthesise)
+        parts = self._step("synthesise the parts", self._synthesise_parts)
+        self._step("prove the synthesised gates", self._prove_parts, needs=parts)
+        self._step("simulate the netlist", self._simulate_netlist, needs=whole)
+        if self.target.routable and self.settings.route:
+            routed = self._step("place and route", self._route, needs=whole)
+            self._step("simulate the routed netlist", self._simulate_routed, needs=routed)
+        self._summarise()
+        return self.content
+
+    def _step(self, name: str, work: Callable[[], str], needs: bool = True) -> bool:
+        row: dict[str, Any] = {
+            "step": name,
+            "status": "skipped",
+            "seconds": 0.0,
+            "detail": "what it needs is not there",
+        }
+        self.content["steps"].append(row)
+        if not needs:
+            return False
+        where = f"{self.target.name}, {self.content['pipeline_stages']} stages"
+        self.settings.notify(f"{where}: {name}")
+        start = time.monotonic()
+        try:
+            row["detail"] = work()
+            row["status"] = "done"
+        except ToolTimeoutError as error:
+            row |= {"status": "timed out", "detail": str(error)}
+        except TooLargeError as error:
+            row |= {"status": "too large", "detail": str(error)}
+        except DifferentError as error:
+            row |= {"status": "differs", "detail": str(error)}
+        except MissingToolError as error:
+            row |= {"status": "tool missing", "detail": str(error)}
+        except ToolError as error:
+            row |= {"status": "failed", "detail": str(error)}
+        row["seconds"] = round(time.monotonic() - start, 2)
+        return bool(row["status"] == "done")
+
+    def _export(self) -> str:
+        text = self.modules.text + (harness(self.modules) if self.wrapped else "")
+        (self.folder / "design.v").write_text(text, encoding="ascii")
+        self.vectors = make_vectors(self.circuit, self.modules, self.settings.bits, self.settings.stimulus)
+        self.vectors.write(self.folder)
+        return f"design.v, {len(text):,} bytes"
+
+    def _simulate_export(self) -> str:
+        (self.folder / "bench.v").write_text(core_bench(self.modules, self.vectors), encoding="ascii")
+        return self._compared(run_bench(["bench.v", "design.v"], self.folder, "simulate", self.settings.timeout))
+
+    def _compared(self, differ: int) -> str:
+        count = len(self.vectors.stimulus)
+        if differ:
+            raise DifferentError(f"{differ:,} of {count:,} vectors are answered differently from the engine")
+        return f"{count:,} vectors, all answers are the engine's"
+
+    def _prove_export(self) -> str:
+        return prove_gates(self.circuit, find_yosys(), "design.v", None, MODULE, self.folder, self.settings.timeout)
+
+    def _prove_parts(self) -> str:
+        return prove_gates(
+            self.circuit, find_yosys(), "parts.v", self.target, MODULE, self.folder, self.settings.timeout
+        )
+
+    def _yosys(self, stem: str, script: str) -> None:
+        (self.folder / f"{stem}.ys").write_text(script, encoding="ascii")
+        find_yosys().run([f"{stem}.ys"], self.folder, f"{stem}.log", self.settings.timeout)
+
+    def _synthesise(self) -> str:
+        self._yosys("whole", scripts.whole(self.target, "design.v", self.top, "whole"))
+        cells = read_statistics(self.folder / "whole_stat.json", self.target)[self.top]
+        self.content["whole"] = asdict(cells)
+        self.content["levels"] = read_levels(self.folder / "whole.json", self.target)[self.top]
+        return f"{cells.tables:,} tables, {cells.flip_flops:,} flip-flops"
+
+    def _synthesise_parts(self) -> str:
+        names = [f"{MODULE}_{part}" for part in self.modules.parts]
+        self._yosys("parts", scripts.split(self.target, "design.v", self.top, names, "parts"))
+        cells = read_statistics(self.folder / "parts_stat.json", self.target)
+        levels = read_levels(self.folder / "parts.json", self.target)
+        rows = {}
+        for part, name in zip(self.modules.parts, names, strict=True):
+            rows[part] = asdict(cells.get(name, Cells())) | {"levels": levels.get(name, 0)}
+        self.content["parts"] = rows
+        if self.wrapped:
+            self.content["harness"] = asdict(cells[self.top])
+        return ", ".join(f"{part} {row['tables']:,}" for part, row in rows.items()) + " tables"
+
+    def _simulate_netlist(self) -> str:
+        models = cell_models(find_yosys(), self.target)
+        bench = core_bench(self.modules, self.vectors)
+        if self.wrapped:
+            top, registers = input_registers(self.folder / "whole.json", self.vectors.inputs)
+            bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
+        (self.folder / "whole_bench.v").write_text(bench, encoding="ascii")
+        sources = ["whole_bench.v", "whole.v"]
+        return self._compared(run_bench(sources, self.folder, "whole_simulate", self.settings.timeout, models))
+
+    def _route(self) -> str:
+        assert self.device is not None
+        whole = self.content["whole"]
+        needed = max(whole["tables"], whole["flip_flops"])
+        if needed > self.device.cells:
+            # No packing can be smaller, so there is no need to try.
+            raise TooLargeError(
+                f"at least {needed:,} logic cells are needed, {self.device.name} has {self.device.cells:,}"
+            )
+        routed, _ = place_and_route(
+            find_nextpnr(self.target.name),
+            self.target,
+            self.device,
+            "whole",
+            self.folder,
+            self.settings.timeout,
+            self.settings.seed,
+        )
+        cycles = max(1, self.modules.pipeline.latency)
+        self.content["routed"] = asdict(routed) | {
+            "period_ns": routed.period,
+            "latency_cycles": cycles,
+            "latency_ns": cycles * routed.period,
+        }
+        return f"{routed.megahertz:.1f} MHz, {routed.cells:,} of {routed.available:,} logic cells"
+
+    def _simulate_routed(self) -> str:
+        self._yosys("routed", scripts.to_netlist("whole_routed.json", "routed.v"))
+        top, registers = input_registers(self.folder / "whole_routed.json", self.vectors.inputs)
+        bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
+        (self.folder / "routed_bench.v").write_text(bench, encoding="ascii")
+        sources, models = ["routed_bench.v", "routed.v"], []
+        if self.target.name == "ecp5":
+            (self.folder / "routed_cells.v").write_text(ROUTED_ECP5, encoding="ascii")
+            sources.append("routed_cells.v")
+        else:
+            models = cell_models(find_yosys(), self.target)
+        return self._compared(run_bench(sources, self.folder, "routed_simulate", self.settings.timeout, models))
+
+    def _summarise(self) -> None:
+        content = self.content
+        if "whole" in content and "harness" in content:
+            core = Cells(**content["whole"]) - Cells(**content["harness"])
+            content["core"] = asdict(core)
+        elif "whole" in content and not self.wrapped:
+            content["core"] = content["whole"]
+        if "parts" in content and content["parts"]["gates"]["tables"]:
+            content["gates_per_table"] = self.circuit.gates.size / content["parts"]["gates"]["tables"]
+        for row in content["steps"]:
+            if row["status"] == "too large":
+                row["detail"] += "; " + self._what_to_do()
+
+    def _what_to_do(self) -> str:
+        larger = [device for device in self.target.devices if self.device and device.cells > self.device.cells]
+        advice = [
+            f"a bigger device (--device {larger[0].name})" if larger else "another target (ecp5 has up to 83,640)"
+        ]
+        parts = self.content.get("parts")
+        if parts:
+            largest = max(parts, key=lambda part: int(parts[part]["tables"]))
+            share = parts[largest]["tables"] / max(1, sum(row["tables"] for row in parts.values()))
+            found = f"the largest part is the {largest} with {share:.0%} of the tables; use "
+            advice.append(
+                "fewer outputs a class (a narrower last layer)" if largest == "popcount" else "a narrower network"
+            )
+        else:
+            found = "use "
+        return found + ", ".join(advice) + ", or optimise the circuit first (gatefit optimise --level 3)"

@@ -1,0 +1,125 @@
+"""An outcome as a part of an HTML page, and the page: one file, nothing fetched, readable without eyes and on paper."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final
+
+from gatefit.experiments.outcome import Figure, Outcome
+from gatefit.report.cells import ShownCell, ShownTable, show_table
+from gatefit.report.figures import figure_rows, inline_svg
+from gatefit.report.names import slug
+from gatefit.report.provenance import command, missing_runs, provenance
+from gatefit.report.style import STYLE
+
+VERDICTS: Final[dict[bool | None, tuple[str, str]]] = {
+    True: ("holds", "Holds"),
+    False: ("fails", "Does not hold"),
+    None: ("open", "Cannot be said"),
+}
+_MOST_ROWS: Final = 600
+"""Numbers of a figure that are listed below it; a longer list helps nobody."""
+
+
+def page_html(title: str, body: str, *, style: str = "", script: str = "") -> str:
+    """A whole page around ``body``, which starts with its heading."""
+    scripted = f"<script>{script}</script>\n" if script else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#content">Skip to the content</a>\n{body}\n{scripted}</body>\n</html>\n'
+    )
+
+
+def render_html(outcome: Outcome, drawings: Sequence[bytes] = ()) -> str:
+    """A self-contained page of one outcome; ``drawings`` holds one SVG a figure."""
+    title = f"{outcome.label}: {outcome.title} ({outcome.scale} scale)"
+    content = outcome_html(outcome, slug(outcome.label), drawings)
+    return page_html(title, f'<main id="content">\n<h1>{escape(title)}</h1>\n{content}\n</main>')
+
+
+def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = ()) -> str:
+    """Everything below an outcome's heading; ids start with ``prefix``."""
+    facts = "".join(f"<span>{escape(name)} {escape(value)}</span>" for name, value in provenance(outcome))
+    parts = [f'<p class="facts">{facts}</p>', *(_table(show_table(table)) for table in outcome.tables)]
+    for i, (figure, drawing) in enumerate(zip(outcome.figures, drawings, strict=False), 1):
+        parts.append(_figure(figure, drawing, f"{prefix}-figure-{i}"))
+    if outcome.checks:
+        items = []
+        for check in outcome.checks:
+            kind, words = VERDICTS[check.holds]
+            items.append(
+                f'<li class="{kind}"><span class="verdict">{words}:</span> {rich(check.claim)}'
+                f"{f'<br>{rich(check.evidence)}' if check.evidence else ''}</li>"
+            )
+        parts.append(f'<ul class="checks">{"".join(items)}</ul>')
+    if outcome.notes:
+        parts.append(_list(rich(note) for note in outcome.notes))
+    if outcome.missing:
+        lines = _list(escape(line) for line in missing_runs(outcome))
+        head = f"{len(outcome.missing):,} runs are missing; <code>{escape(command(outcome))}</code> makes them:"
+        parts.append(f'<div class="missing"><p>{head}</p>{lines}</div>')
+    return "\n".join(parts)
+
+
+def rich(text: str) -> str:
+    """Escaped text; what stands between backticks is code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+
+
+def _table(table: ShownTable) -> str:
+    titles = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_cell, cells))}</tr>' for name, cells in table.rows
+    )
+    notes = [f"<sup>{i}</sup> {escape(note)}" for i, note in enumerate(table.footnotes, 1)]
+    said = [table.legend]
+    if table.has_paper:
+        said.append("below each value the paper's" + (" and the difference" if table.has_difference else ""))
+    said.append(table.best and f"★ {table.best}")
+    legend = "; ".join(filter(None, said))
+    below = "<br>".join(filter(None, [escape(legend[:1].upper() + legend[1:]), *notes]))
+    caption = escape(table.caption)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
+        f"<caption>{caption}</caption>\n<thead><tr><td></td>{titles}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+        f'\n<p class="legend">{below}</p>'
+    )
+
+
+def _cell(cell: ShownCell) -> str:
+    mark = "" if cell.footnote is None else f" <sup>{cell.footnote}</sup>"
+    hidden = '<span class="hidden">, best</span>' if cell.best else ""
+    parts = []
+    if cell.ours or mark:
+        parts.append(f'<span class="ours{" best" if cell.best else ""}">{escape(cell.ours)}{hidden}{mark}</span>')
+    if cell.paper:
+        parts.append(f'<span class="paper">paper {escape(cell.paper)}</span>')
+    if cell.difference:
+        parts.append(f'<span class="difference"><span class="hidden">difference </span>{cell.difference}</span>')
+    return f"<td>{''.join(parts)}</td>"
+
+
+def _figure(figure: Figure, drawing: bytes, prefix: str) -> str:
+    caption = f"<figcaption>{escape(figure.caption)}</figcaption>"
+    return f"<figure>{inline_svg(drawing, prefix)}{caption}</figure>\n{_numbers(figure)}"
+
+
+def _numbers(figure: Figure) -> str:
+    """The numbers behind a figure, folded away, for those who cannot see it or want them."""
+    rows = [(panel.title, *row) for panel in figure.panels for row in figure_rows(panel)]
+    if not rows or len(rows) > _MOST_ROWS:
+        return ""
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("panel", "series", "at", "value"))
+    return (
+        f"<details><summary>The {len(rows)} numbers of this figure</summary>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="Numbers of {escape(figure.caption)}">'
+        f"<table><caption>{escape(figure.caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div></details>"
+    )

@@ -1,0 +1,307 @@
+"""One run trained by several processes, started by torchrun: each has its part of every batch.
+
+    process r of R   rows [r B/R, (r+1) B/R) of the batch, in the order that one process reads
+    gradient         ∂L = Σ_r (W_r / W) ∂L_r        W_r: the samples (or weights) in part r;  one all-reduce a step
+    step             the same Adam step in every process, on the same parameters, with the same noise
+
+So the result is that of one process up to the order in which a batch is summed. The first process, the leader,
+evaluates and writes; the others hold the same network and wait. A checkpoint says nothing of how many processes wrote
+it: a run may go on with another number, or with one. What is sent is numbers and safetensors, never pickled objects.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from jaxtyping import Int64
+from torch import Tensor
+
+from gatefit.datasets import Dataset, load_dataset
+from gatefit.network import LogicNetwork
+from gatefit.training import runs
+from gatefit.training.checkpoint import TrainingState, checkpoint_name, load_checkpoint
+from gatefit.training.config import RunConfig
+from gatefit.training.data import TrainingData
+from gatefit.training.loop import Alone, Observer, TrainingResult, batch_loss, evaluation, record
+from gatefit.training.loop import train as train_alone
+
+TIMEOUT: Final = 600.0
+"""Seconds without an answer after which a process gives up: longer than the leader's longest evaluation."""
+
+_FAILED, _READY, _NOTHING_TO_DO = range(3)
+
+
+class ParallelError(RuntimeError):
+    """The processes of a run cannot work together, or no longer."""
+
+
+class _NothingToDo(ParallelError):
+    """The leader found the run finished, or left without one."""
+
+
+class Team(Alone):
+    """This process among those that train one run; made by ``joined``."""
+
+    def __init__(self, timeout: float) -> None:
+        self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
+        self.subject = ""
+        """What all must agree on before they begin: configuration, data set and versions."""
+        self._met = False
+        self._wants_to_stop: Callable[[], bool] = lambda: False
+        self._stopping = False
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process evaluates and writes."""
+        return self.rank == 0
+
+    def agreeing(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+        """``should_stop`` of all processes: one that is asked to stop stops them all, after the same step."""
+        self._wants_to_stop, self._stopping = should_stop, False
+        return lambda: self._stopping
+
+    def part(self, batch: int) -> slice:
+        """The rows of a batch that are this process's own."""
+        return slice(self.rank * batch // self.size, (self.rank + 1) * batch // self.size)
+
+    def restore(
+        self, folder: Path | None, config: RunConfig, network: LogicNetwork, optimiser: torch.optim.Optimizer
+    ) -> TrainingState | None:
+        """All begin with what the leader has: its newest checkpoint, or else its first parameters."""
+        if folder is not None and not self.leads:
+            raise ValueError(f"process {self.rank} was given the folder {folder}; only the first process writes")
+        state = super().restore(folder, config, network, optimiser)
+        self._meet(_READY)
+        content = b""
+        if folder is not None and state is not None:
+            content = (folder / checkpoint_name(state.step)).read_bytes()
+        content = self._send(content)
+        if not content:
+            self._copy_from_leader([*network.parameters(), *network.buffers()])
+        elif not self.leads:
+            with tempfile.TemporaryDirectory() as copy:
+                (Path(copy) / checkpoint_name(0)).write_bytes(content)
+                state = load_checkpoint(Path(copy), config, network, optimiser)
+        return state
+
+    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> float:
+        """The whole batch's mean loss, and its gradient in the parameters: the sum of all processes' parts."""
+        own = indices[self.part(len(indices))]
+        share = _share(data, own, indices)
+        if not len(own):
+            # More processes than samples: one sample that counts nothing, so that noise is drawn everywhere alike.
+            own = indices[:1]
+        loss = share * batch_loss(network, data, own)
+        loss.backward()
+        gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+        # The loss and the wish to stop travel with the gradients. A loss that is not finite anywhere is so everywhere.
+        words = torch.stack([loss.detach(), torch.full_like(loss, float(self._wants_to_stop()))])
+        bucket = torch.cat([*(gradient.reshape(-1) for gradient in gradients), words])
+        self._collective(dist.all_reduce, bucket)
+        parts = bucket[:-2].split([gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
+        self._stopping = bool(bucket[-1] > 0)
+        return float(bucket[-2])
+
+    def evaluate(
+        self, network: LogicNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, state: TrainingState
+    ) -> dict[str, Any]:
+        """The leader evaluates and tells the others, who take over its parameters.
+
+        Processors of one kind have the same bits anyway; where they differ, nothing drifts apart.
+        """
+        moments = [optimiser.state[p][name] for p in network.parameters() for name in sorted(optimiser.state[p])]
+        self._copy_from_leader([*network.parameters(), *moments])
+        if self.leads:
+            row = evaluation(network, data, state)
+            self._send(json.dumps(row).encode())
+            return row
+        return record(json.loads(self._send(b"")), network, data, state)
+
+    @contextlib.contextmanager
+    def introduced(self) -> Iterator[None]:
+        """A run begins in here (``restore``); where it does not, the others are told, and do not wait for it."""
+        self._met = False
+        try:
+            yield
+        except Exception:
+            if not self._met:
+                with contextlib.suppress(ParallelError):
+                    self._meet(_FAILED)
+            raise
+        if not self._met:
+            with contextlib.suppress(_NothingToDo):
+                self._meet(_NOTHING_TO_DO)
+
+    def wait_for_all(self) -> None:
+        """Nobody leaves before the leader has written."""
+        self._collective(dist.all_reduce, torch.zeros(1))
+
+    def _meet(self, status: int) -> None:
+        """Wait for all to have something to begin with, and refuse to begin with different things."""
+        self._met = True
+        own = torch.tensor([status, *hashlib.sha256(self.subject.encode()).digest()], dtype=torch.uint8)
+        everyone = [torch.empty_like(own) for _ in range(self.size)]
+        self._collective(dist.all_gather, everyone, own)
+        failed = [rank for rank, each in enumerate(everyone) if each[0] == _FAILED]
+        if failed:
+            raise ParallelError(f"process {_names(failed)} could not begin, see the message there; nothing was trained")
+        if everyone[0][0] == _NOTHING_TO_DO:
+            raise _NothingToDo("process 0 has nothing to train")
+        others = [rank for rank, each in enumerate(everyone) if not torch.equal(each[1:], everyone[0][1:])]
+        if others:
+            raise ParallelError(
+                f"process {_names(others)} has another configuration, data set or version of gatefit or torch than "
+                "process 0; give all of them the same command, files and environment"
+            )
+
+    def _copy_from_leader(self, tensors: Sequence[Tensor]) -> None:
+        for tensor in tensors:
+            self._collective(dist.broadcast, tensor.detach(), 0)
+
+    def _send(self, content: bytes) -> bytes:
+        """The leader's ``content``, everywhere."""
+        length = torch.tensor(len(content))
+        self._collective(dist.broadcast, length, 0)
+        if not self.leads:
+            content = bytes(int(length))
+        if content:
+            words = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+            self._collective(dist.broadcast, words, 0)
+            content = words.numpy().tobytes()
+        return content
+
+    def _collective(self, operation: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            operation(*arguments)
+        except RuntimeError as error:
+            silent = "timed out" in str(error).lower()
+            reason = f"did not answer for {self.timeout:g} s" if silent else "has ended"
+            raise ParallelError(
+                f"process {self.rank} of {self.size} stops: another one {reason}; "
+                "the last checkpoint is intact, start all of them again to go on from it"
+            ) from error
+
+
+@contextlib.contextmanager
+def joined(*, timeout: float = TIMEOUT) -> Iterator[Team | None]:
+    """The processes that torchrun started this one with; None where it was started by itself.
+
+    A process that fails before the first step tells the others. On the CPU they talk by gloo, on CUDA by NCCL.
+    """
+    if not _is_one_of_several():
+        yield None
+        return
+    backend = "gloo"
+    if torch.cuda.is_available() and dist.is_nccl_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        backend = "cpu:gloo,cuda:nccl"
+    try:
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    except RuntimeError as error:
+        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        raise ParallelError(f"cannot meet the other processes at {address} ({error}); start them together") from error
+    try:
+        team = Team(timeout)
+        with team.introduced():
+            yield team
+        team.wait_for_all()
+    finally:
+        dist.destroy_process_group()
+
+
+def train(
+    config: RunConfig,
+    network: LogicNetwork,
+    data: TrainingData,
+    team: Team,
+    *,
+    folder: Path | None = None,
+    observers: Sequence[Observer] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+) -> TrainingResult:
+    """As ``loop.train``, by all processes of ``team``, each of which calls this; only the leader has a ``folder``."""
+    with team.introduced():
+        team.subject = _subject(config, "")
+        return train_alone(
+            config,
+            network,
+            data,
+            folder=folder,
+            observers=observers,
+            should_stop=team.agreeing(should_stop),
+            threads=threads,
+            worker=team,
+        )
+
+
+def execute(
+    config: RunConfig,
+    team: Team,
+    *,
+    folder: Path | None = None,
+    data_dir: Path | None = None,
+    observers: Sequence[Observer] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+    dataset: Dataset | None = None,
+) -> runs.Run | None:
+    """As ``runs.execute``, by all processes of ``team``: the leader's run, and None in the others.
+
+    The folder is the leader's alone: on several machines it need not be shared. The data must be on each of them.
+    """
+    config = config.resolved()
+    watched: dict[str, Any] = {
+        "observers": observers,
+        "should_stop": team.agreeing(should_stop),
+        "threads": threads,
+        "worker": team,
+    }
+    with contextlib.suppress(_NothingToDo), team.introduced():
+        if dataset is None:
+            dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
+        team.subject = _subject(config, dataset.digest)
+        if team.leads:
+            return runs.execute(config, folder=folder, dataset=dataset, **watched)
+        train_alone(config, runs.build_network(config, dataset), runs.training_data(config, dataset), **watched)
+    return None
+
+
+def _is_one_of_several() -> bool:
+    given = os.environ.get("WORLD_SIZE", "1")
+    if given == "1":
+        return False
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if not given.isdecimal() or missing:
+        wrong = f"{', '.join(missing)} not set" if missing else "this is no number of processes"
+        raise ParallelError(f"WORLD_SIZE={given} in the environment, but {wrong}; use torchrun, or unset WORLD_SIZE")
+    return True
+
+
+def _subject(config: RunConfig, digest: str) -> str:
+    return f"{config.to_json()} {digest} gatefit {version('gatefit')} torch {torch.__version__}"
+
+
+def _share(data: TrainingData, own: Int64[np.ndarray, "part"], indices: Int64[np.ndarray, "batch"]) -> float | Tensor:
+    """W_r / W: how much of the batch's mean is the mean of this part."""
+    if data.train_weights is None or not len(own):
+        return len(own) / len(indices)
+    # As in loss_of, which divides by the first of these.
+    part, whole = (data.train_weights[rows].sum().clamp_min(1e-12) for rows in (own, indices))
+    return part / whole
+
+
+def _names(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks))

@@ -1,0 +1,133 @@
+"""``gatefit report``: a report from a store and from an export, and what it says when it cannot be made."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatefit.experiments.export import write_export
+from gatefit.experiments.store import Store
+from gatefit.training.config import RunConfig
+
+ROWS = [
+    {
+        "step": step,
+        "loss": 0.5,
+        "train_hard": 0.9,
+        "train_soft": 0.9,
+        "train_discretisation_gap": 0.0,
+        "test_hard": 0.8 + step / 1e6,
+        "test_soft": 0.8,
+        "test_discretisation_gap": 0.0,
+        "generalisation_gap": 0.1,
+    }
+    for step in range(1000, 11000, 1000)
+]
+LABELS = ("--label", "tab:h7-cross-dataset", "--label", "fig:codebook-3d")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MONK's-2 by two methods at the paper's scale, with made-up figures."""
+    folder = tmp_path_factory.mktemp("report") / "store"
+    with Store.open(folder) as store:
+        for method in ("multilinear-ste", "multilinear-covjac"):
+            config = RunConfig(dataset="monks-2", method=method, steps=10_000).resolved()
+            (identity,) = store.plan([config])
+            store.begin(identity, code_version="0.1.0", machine={"cpu": "Example CPU", "cores": 2})
+            store.write_metrics(identity, ROWS)
+            store.finish(identity, ROWS, {"last_10_accuracy": 0.8055, "best_accuracy": 0.81, "boolean": True})
+    return folder
+
+
+def test_a_report_from_a_store(gatefit, store, tmp_path):
+    result = gatefit("report", "--store", store, "--out", tmp_path / "out", *LABELS)
+    assert result.code == 0, result.err
+    assert result.out.splitlines()[0] == "2 of 2 labels from 2 runs"
+    markdown = (tmp_path / "out" / "report.md").read_text()
+    assert "Example CPU, 2 cores" in markdown
+    assert "80.5" in markdown
+    assert "paper 86.06 ± 2.17" in markdown
+    assert "gatefit reproduce tab:h7-cross-dataset --scale paper" in markdown  # for the runs that are missing
+    assert str(store.parent) not in markdown  # where a folder is on this machine is nobody's business
+    assert (tmp_path / "out" / "report.html").read_text().count("<svg ") == 1
+    assert (tmp_path / "out" / "figures" / "fig-codebook-3d-paper-1.svg").exists()
+
+
+def test_a_page_of_the_documentation_from_an_export(gatefit, store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Store.open(store, read_only=True) as opened:
+        write_export(opened.records(rows=True), tmp_path / "results")
+    words = ("report", "--from", "results", "--docs", "docs/reproduction.md", *LABELS[:2])
+    assert gatefit(*words).code == 0
+    page = (tmp_path / "docs" / "reproduction.md").read_bytes()
+    assert b"gatefit report --from results --docs docs/reproduction.md --label tab:h7-cross-dataset" in page
+    assert gatefit(*words).code == 0
+    assert (tmp_path / "docs" / "reproduction.md").read_bytes() == page
+
+
+def test_all_labels_and_claims_without_figures(gatefit, store, tmp_path):
+    result = gatefit("report", "--store", store, "--out", tmp_path, "--no-figures", "--scale", "paper")
+    assert result.code == 0, result.err
+    text = (tmp_path / "report.md").read_text()
+    assert "## The paper's claims" in text
+    assert "Not testable here" in text
+    assert "11 change no coefficient" in text
+    assert "No run of this label is finished" in text
+
+
+def test_no_store(refused, tmp_path):
+    message = refused("report", "--store", tmp_path / "nowhere", "--out", tmp_path / "out")
+    assert "there are no results at" in message
+    assert "gatefit reproduce tab:h7-cross-dataset --scale small" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_store_says_which_command_makes_runs(refused, tmp_path):
+    Store.open(tmp_path / "store").close()
+    message = refused("report", "--store", tmp_path / "store")
+    assert "holds no finished run (it is empty)" in message
+    assert "gatefit reproduce tab:h7-cross-dataset --scale small --store" in message
+
+
+def test_a_store_with_nothing_finished(refused, tmp_path):
+    with Store.open(tmp_path / "store") as store:
+        store.plan([RunConfig(dataset="monks-2").resolved()])
+    assert "1 planned, running or failed, none finished" in refused("report", "--store", tmp_path / "store")
+
+
+def test_a_folder_that_holds_no_results(refused, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert str(tmp_path / "empty") in refused("report", "--from", tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--scale", "papre"), "unknown scale 'papre'; did you mean paper?"),
+        (("--label", "tab:mnist-mian"), "unknown label 'tab:mnist-mian'; nearest: tab:mnist-main"),
+        (("--docs", "docs/page.html"), "--docs names a Markdown page, got docs/page.html"),
+        (("--from", "results"), "--store and --from both say where the runs are"),
+    ],
+)
+def test_wrong_options(refused, store, words, message):
+    assert message in refused("report", "--store", store, *words)
+
+
+def test_out_is_a_file(refused, store, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "--out names a folder, got the file" in refused("report", "--store", store, "--out", tmp_path / "file")
+
+
+def test_out_cannot_be_written(refused, store, tmp_path):
+    (tmp_path / "file").write_text("")
+    message = refused("report", "--store", store, "--no-figures", "--out", tmp_path / "file" / "out", *LABELS)
+    assert "Not a directory" in message
+
+
+def test_matplotlib_is_missing(refused, gatefit, store, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    message = refused("report", "--store", store, "--out", tmp_path)
+    assert "matplotlib, which is not installed; run: pip install 'gatefit[plots]'" in message
+    assert "--no-figures" in message
+    assert gatefit("report", "--store", store, "--out", tmp_path, "--no-figures", *LABELS).code == 0

@@ -1,0 +1,95 @@
+"""Commitment, distance and entropy: against their definitions, for every method."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gatefit.codebook import CODEBOOK, COEFFICIENTS_FROM_CORNERS, CORNER_VALUES
+from gatefit.diagnostics.commitment import commitment, distance, entropy, raw_coefficients
+from gatefit.methods import METHODS
+from numpy_network import mixture, proximity, sigmoid, small, softmax
+
+FREE = [name for name in METHODS if name.endswith("-free")]
+
+
+def latents(network):
+    return [layer.method.latent.detach().numpy() for layer in network.gate_layers]
+
+
+def raw(method, latent):
+    if METHODS[method].parameters_per_gate == 16:
+        return softmax(latent) @ CODEBOOK
+    if method.startswith("iwp"):
+        return (sigmoid(latent) if method == "iwp" else latent) @ COEFFICIENTS_FROM_CORNERS.T
+    return latent
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_commitment_is_the_spread_of_the_raw_interaction(method):
+    network = small(method)
+    layers = [raw(method, latent)[:, 3] for latent in latents(network)]
+    found = commitment(network)
+    for part, values in ((found, np.concatenate(layers)), *zip(found["by_layer"], layers, strict=True)):
+        assert part["std_c_ab"] == pytest.approx(math.sqrt(np.mean((values - values.mean()) ** 2)), rel=1e-12)
+        assert part["max_abs_c_ab"] == pytest.approx(max(abs(values)), rel=1e-12)
+    assert len(found["by_layer"]) == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_distance_is_to_the_nearest_of_all_gates(method):
+    network = small(method)
+    layers = [
+        np.sqrt(np.square(raw(method, latent)[:, None] - CODEBOOK).sum(-1)).min(-1) for latent in latents(network)
+    ]
+    found = distance(network)
+    for part, values in ((found, np.concatenate(layers)), *zip(found["by_layer"], layers, strict=True)):
+        assert part["mean"] == pytest.approx(values.mean(), rel=1e-12)
+        assert part["median"] == pytest.approx(np.median(values), rel=1e-12)
+    assert len(found["by_layer"]) == 3
+
+
+def distribution(method, latent):
+    if METHODS[method].parameters_per_gate == 16:
+        return softmax(latent)
+    if method == "iwp":
+        return mixture("iwp", latent)
+    return proximity(latent, CORNER_VALUES if method == "iwp-ste" else CODEBOOK)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in FREE])
+def test_entropy_is_that_of_the_methods_distribution(method):
+    network = small(method)
+    layers = []
+    for latent in latents(network):
+        pi = distribution(method, latent)
+        layers.append(-(pi * np.log(pi)).sum(-1).mean())
+    found = entropy(network)
+    assert found["by_layer"] == pytest.approx(layers, rel=1e-10)
+    assert found["mean"] == pytest.approx(np.mean(layers), rel=1e-10)
+
+
+def test_entropy_runs_from_log_16_to_zero():
+    network = small("soft-mix", sigma=0.0)
+    assert entropy(network)["mean"] == pytest.approx(math.log(16))
+    network.gate_layers[0].method.latent.data[:, 6] = 2000.0
+    assert entropy(network)["by_layer"] == pytest.approx([0, math.log(16), math.log(16)])
+
+
+@pytest.mark.parametrize("method", FREE)
+def test_the_free_variants_have_no_distribution(method):
+    assert entropy(small(method)) is None
+
+
+def test_settled_gates_have_no_distance():
+    network = small("multilinear-covjac")
+    for layer in network.gate_layers:
+        layer.method.latent.data = torch.tensor(CODEBOOK, dtype=torch.float64)[torch.arange(24) % 16]
+    assert distance(network) == {"mean": 0, "median": 0, "by_layer": [{"mean": 0, "median": 0}] * 3}
+    assert commitment(network)["max_abs_c_ab"] == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_raw_coefficients_carry_no_gradient(method):
+    assert not raw_coefficients(small(method).gate_layers[0].method).requires_grad

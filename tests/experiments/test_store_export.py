@@ -1,0 +1,225 @@
+"""Exports and imports: exact, in order, nothing doubled, nothing overwritten, nothing private."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from gatefit.experiments.export import Export, open_results, public_error, write_export
+from gatefit.experiments.intake import FinalDiagnostics, import_runs, read_run_folder
+from gatefit.experiments.outcome import Results, RunRecord
+from gatefit.experiments.runner import run_all
+from gatefit.experiments.store import Store, StoreError
+from gatefit.training.config import RunConfig
+from gatefit.training.folder import RunFolderError
+from gatefit.training.runs import execute
+
+CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
+FILES = ("runs.csv", "metrics.csv", "diagnostics.jsonl")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A store with finished runs of several kinds, a failed one and a planned one; not to be changed."""
+    folder = tmp_path_factory.mktemp("filled")
+    with Store.open(folder) as store:
+        configs = [replace(CONFIG, seed=s) for s in range(2)]
+        free = replace(CONFIG, method="multilinear-free", readout_temperature=2.5, learnable_temperature=False)
+        run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store)
+        store.plan([replace(CONFIG, seed=9)])
+    return folder
+
+
+def export(folder, out, **options):
+    with open_results(folder) as source:
+        write_export(source.records(rows=True), out, **options)
+    return [(out / name).read_bytes() if (out / name).exists() else None for name in FILES]
+
+
+def test_export_import_export_gives_the_same_bytes(filled, tmp_path):
+    first = export(filled, tmp_path / "first")
+    assert export(filled, tmp_path / "again") == first
+    assert export(tmp_path / "first", tmp_path / "read") == first
+    with Store.open(tmp_path / "store") as store:
+        outcomes = [intake.outcome for intake in import_runs([tmp_path / "first"], store)]
+        assert outcomes == ["added"] * 6
+        outcomes = [intake.outcome for intake in import_runs([tmp_path / "first", filled], store)]
+        assert sorted(outcomes) == ["present"] * 8 + ["skipped"] * 4
+    assert export(tmp_path / "store", tmp_path / "second") == first
+
+
+def test_an_export_holds_what_the_store_holds(filled, tmp_path):
+    export(filled, tmp_path)
+    with open_results(filled) as store, open_results(tmp_path) as exported:
+        assert isinstance(store, Store)
+        assert isinstance(exported, Export)
+        for record in store.records(rows=True):
+            copy = exported.find(record.identity)
+            if record.status != "failed":
+                assert copy == replace(record, machine={k: v for k, v in record.machine.items() if v is not None})
+        assert exported.records() == [replace(r, metrics=(), diagnostics={}) for r in exported.records(rows=True)]
+        for chosen in ({"status": "finished"}, {"method": "mlp"}, {"dataset": "monks-1", "status": "failed"}):
+            names = [record.identity for record in store.records(**chosen)]
+            assert [record.identity for record in exported.records(**chosen)] == names != []
+        assert exported.find("000000000000") is None
+        assert Results(exported.find).get(CONFIG).summary == store.find(CONFIG.identity).summary
+
+
+def test_an_export_is_sorted_and_complete(filled, tmp_path):
+    export(filled, tmp_path)
+    runs = (tmp_path / "runs.csv").read_text().splitlines()
+    assert runs[0].startswith("identity,status,dataset,method,width,depth,steps,seed,")
+    assert runs[0].endswith(",machine_torch,machine_numba,machine_numpy")
+    assert [line.split(",")[3] for line in runs[1:]] == ["mlp"] + ["multilinear-covjac"] * 4 + ["multilinear-free"]
+    metrics = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert metrics[0].startswith("identity,step,loss,train_hard,train_soft,train_discretisation_gap,test_hard,")
+    assert len(metrics) == 1 + 4 * 3
+    lines = [json.loads(line) for line in (tmp_path / "diagnostics.jsonl").read_text().splitlines()]
+    keys = [(line["identity"], line["name"], line["step"]) for line in lines]
+    assert len(keys) == len(set(keys)) == 3 * 7 * 4
+    _, _, ends = export(filled, tmp_path / "ends", diagnostics="ends")
+    kept = [json.loads(line) for line in ends.decode().splitlines()]
+    assert kept == [line for line in lines if line["step"] in (0, 60)]
+    assert export(filled, tmp_path / "ends", diagnostics="none")[2] is None
+
+
+def test_errors_are_exported_without_paths_and_addresses():
+    text = "the files of x were not found in /home/me/data, ~/data: see https://host.example/a?b=c (or ../near)\nmore"
+    assert public_error(text) == "the files of x were not found in …, …: see … (or ../near)"
+    assert public_error("") == ""
+    assert public_error("3 / 4 and a/b are no paths") == "3 / 4 and a/b are no paths"
+
+
+def test_run_folders_are_taken_in_with_their_last_diagnostics(tmp_path):
+    execute(CONFIG, folder=tmp_path / "runs" / "one")
+    asked = iter(range(1000))
+    execute(replace(CONFIG, seed=1), folder=tmp_path / "runs" / "two", should_stop=lambda: next(asked) > 30)
+    (tmp_path / "runs" / "other").mkdir()
+    with Store.open(tmp_path / "store") as store:
+        taken = list(
+            import_runs([tmp_path / "runs"], store, machine={"cpu": "c"}, code_version="1", diagnose=FinalDiagnostics())
+        )
+        assert [(each.outcome, each.identity) for each in taken] == [("added", CONFIG.identity), ("skipped", "")]
+        assert taken[1].reason.startswith("not finished; finish it with `gatefit train --resume ")
+        record = store.find(CONFIG.identity)
+        (again,) = import_runs([tmp_path / "runs" / "one"], store, diagnose=FinalDiagnostics())
+        assert again.outcome == "present"
+        assert store.find(CONFIG.identity) == record
+    with Store.open(tmp_path / "trained") as store:
+        (trained,) = run_all([CONFIG], store)
+    assert (record.metrics, record.summary, record.step) == (trained.metrics, trained.summary, 60)
+    assert record.data_digest == trained.data_digest
+    assert (record.machine, record.code_version) == ({"cpu": "c"}, "1")
+    assert record.diagnostics == {name: {60: by_step[60]} for name, by_step in trained.diagnostics.items()}
+
+
+def test_another_result_for_the_same_run_is_a_conflict(filled, tmp_path):
+    export(filled, tmp_path / "export")
+    path = tmp_path / "export" / "metrics.csv"
+    lines = path.read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith(f"{CONFIG.identity},60,"))
+    cells = lines[place].split(",")
+    cells[2] = "0.125"
+    lines[place] = ",".join(cells)
+    path.write_text("\n".join(lines) + "\n")
+    with Store.open(tmp_path / "store") as store:
+        list(import_runs([filled], store))
+        before = store.records(rows=True)
+        conflicts = [each for each in import_runs([tmp_path / "export"], store) if each.outcome == "conflict"]
+        assert [each.identity for each in conflicts] == [CONFIG.identity]
+        assert "with another log; that one is kept" in conflicts[0].reason
+        assert store.records(rows=True) == before
+
+
+def test_damaged_run_folders_are_skipped_with_the_reason(tmp_path):
+    for name, result, log in (
+        ("a", "{", '{"step": 60}'),
+        ("b", '{"data": "d"}', ""),
+        ("c", '{"data": "d"}', '{"step": 60}\n{"st'),
+        ("d", "[3]", '{"step": 60}'),
+    ):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "config.json").write_text(CONFIG.to_json())
+        (tmp_path / "runs" / name / "result.json").write_text(result)
+        (tmp_path / "runs" / name / "metrics.jsonl").write_text(log)
+        with pytest.raises(RunFolderError, match=r"its result.json or metrics.jsonl is damaged"):
+            read_run_folder(tmp_path / "runs" / name)
+    (tmp_path / "runs" / "e").mkdir()
+    (tmp_path / "runs" / "e" / "config.json").write_text('{"widht": 3}')
+    with Store.open(tmp_path / "store") as store:
+        taken = list(import_runs([tmp_path / "runs"], store))
+        assert [each.outcome for each in taken] == ["skipped"] * 5
+        assert "unknown configuration field 'widht'" in taken[4].reason
+        assert store.records() == []
+
+
+def test_what_holds_no_runs_is_refused_before_anything_is_taken(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with Store.open(tmp_path / "store") as store:
+        with pytest.raises(StoreError, match=r"empty holds no runs: no store\.sqlite, no runs\.csv, no config\.json"):
+            list(import_runs([tmp_path / "empty"], store))
+        with pytest.raises(StoreError, match=r"nowhere is no folder; name an export, a store, or run folders"):
+            list(import_runs([tmp_path / "nowhere"], store))
+        with pytest.raises(StoreError, match=r"is the store itself"):
+            list(import_runs([tmp_path / "store"], store))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        (
+            "runs.csv",
+            lambda t: t.replace("identity,status", "identity,flavour,status", 1),
+            "column 'flavour' that this",
+        ),
+        ("runs.csv", lambda t: "", "runs.csv has no column identity"),
+        ("runs.csv", lambda t: t.replace(",40,2,", ",48,2,"), "has the configuration of"),
+        ("runs.csv", lambda t: t.replace(",40,2,", ",forty,2,"), "is damaged: Expecting value"),
+        ("runs.csv", lambda t: t[:-30], "is damaged: zip"),
+        ("metrics.csv", lambda t: t.replace(",20,", ",twenty,", 1), "is damaged: Expecting value"),
+        ("diagnostics.jsonl", lambda t: t[:-5], "is damaged: "),
+    ],
+)
+def test_a_damaged_export_is_named(filled, tmp_path, file, change, message):
+    export(filled, tmp_path)
+    (tmp_path / file).write_text(change((tmp_path / file).read_text()))
+    with pytest.raises(StoreError, match=message):
+        open_results(tmp_path)
+
+
+def test_a_configuration_of_an_older_version_is_read(filled, tmp_path):
+    export(filled, tmp_path)
+    lines = [line.split(",") for line in (tmp_path / "runs.csv").read_text().splitlines()]
+    place = lines[0].index("noise_scale")  # As if the field had come later; its default keeps every identity.
+    (tmp_path / "runs.csv").write_text("".join(",".join(l[:place] + l[place + 1 :]) + "\n" for l in lines))
+    with open_results(tmp_path) as source:
+        assert source.find(CONFIG.identity).config == CONFIG
+
+
+def test_results_are_read_without_torch(filled, tmp_path):
+    export(filled, tmp_path)
+    code = f"""
+import sys
+from pathlib import Path
+from gatefit.experiments.export import open_results, write_export
+from gatefit.experiments.estimate import estimate
+from gatefit.experiments.outcome import Results
+from gatefit.training.config import RunConfig
+for folder in ({str(filled)!r}, {str(tmp_path)!r}):
+    with open_results(Path(folder)) as source:
+        results = Results(source.find)
+        config = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
+        print(results.get(config).summary["steps"], estimate([config], source))
+        write_export(source.records(rows=True), Path({str(tmp_path / "copy")!r}))
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("60 0.0\n60 0.0\n", "")
+
+
+def test_records_without_rows_can_be_exported(tmp_path):
+    record = RunRecord(CONFIG.identity, CONFIG, "planned")
+    assert write_export([record], tmp_path) == {"runs.csv": 1, "metrics.csv": 0, "diagnostics.jsonl": 0}
+    assert open_results(tmp_path).find(CONFIG.identity) == record

@@ -1,0 +1,175 @@
+"""What the processes of tests/training/test_parallel.py do; one process alone does the same for comparison.
+
+    torchrun --standalone --nproc-per-node 2 tests/parallel_worker.py FOLDER
+    RANK=0 WORLD_SIZE=2 ... python tests/parallel_worker.py FOLDER forever
+
+Every case trains in float64, so that only the order of summation differs. Results go to FOLDER/CASE-RANK.safetensors.
+"""
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from gatefit.datasets import load_dataset
+from gatefit.network import LogicNetwork
+from gatefit.training import parallel
+from gatefit.training.config import RunConfig
+from gatefit.training.loop import Observer, train
+from gatefit.training.order import DataOrder
+from gatefit.training.runs import training_data
+
+BASE = RunConfig(dataset="monks-2", width=68, depth=3, steps=30, batch_size=51, evaluate_every=10, seed=5)
+CASES = {
+    # An odd batch: the parts are of 25 and 26 samples.
+    "soft-mix": replace(BASE, method="soft-mix"),
+    "hard-st": replace(BASE, method="hard-st"),
+    "gumbel-st": replace(BASE, method="gumbel-st"),
+    "multilinear-ste": replace(BASE, method="multilinear-ste"),
+    "multilinear-covjac": replace(BASE, learnable_temperature=True, schedule="cosine", weight_decay=0.01),
+    "multilinear-free": replace(BASE, method="multilinear-free"),
+    "iwp": replace(BASE, method="iwp", readout="linear"),
+    "iwp-ste": replace(BASE, method="iwp-ste"),
+    "digits": replace(BASE, dataset="digits", width=230, batch_size=512, steps=8, evaluate_every=4),
+    "more-processes-than-samples": replace(BASE, method="gumbel-st", batch_size=1),
+    "weights": replace(BASE, method="multilinear-ste", seed=6),
+    "validation": replace(BASE, method="gumbel-st", validation_fraction=0.3, patience=1, steps=60),
+}
+STOP_AT = 17
+FINISHED = replace(BASE, steps=20, seed=9)
+
+
+class StopAt(Observer):
+    """Asks for a stop after a number of steps."""
+
+    def __init__(self, step):
+        self.step, self.now = step, False
+
+    def stepped(self, state, network, loss):
+        self.now = state.step >= self.step
+
+    def __call__(self):
+        return self.now
+
+
+def parts_of(name, config=None):
+    """Configuration, fresh network and data of a case."""
+    config = config or CASES[name]
+    dataset = load_dataset(config.dataset)
+    network = LogicNetwork(
+        dataset.encoder.bits,
+        len(dataset.class_names),
+        config.width,
+        config.depth,
+        method=config.method,
+        readout=config.readout,
+        seed=config.seed,
+        dtype=torch.float64,
+        **config.method_options(),
+    )
+    data = training_data(config, dataset)
+    if name == "weights":
+        weights = torch.rand(data.train.samples, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        data = replace(data, train_weights=weights.round(decimals=1))
+    return config, network, data
+
+
+def run_alone(name, folder=None, stop_at=None):
+    """(network, result) of a case in this process."""
+    config, network, data = parts_of(name)
+    stop = StopAt(stop_at or config.steps + 1)
+    result = train(config, network, data, folder=folder, observers=[stop], should_stop=stop, threads=1)
+    return network, result
+
+
+def run_together(name, team, folder=None, stop_at=None):
+    """The same by all processes; only the second one wishes to stop, and one step early: it is heard with the next."""
+    config, network, data = parts_of(name)
+    stop = StopAt(stop_at - 1 if stop_at and not team.leads else config.steps + 1)
+    own = folder if team.leads else None
+    result = parallel.train(config, network, data, team, folder=own, observers=[stop], should_stop=stop, threads=1)
+    return network, result
+
+
+def save(folder, name, team, network, result):
+    content = {key: value.contiguous() for key, value in network.state_dict().items()}
+    story = {"metrics": result.state.metrics, "step": result.state.step, "finished": result.finished}
+    save_file(content, folder / f"{name}-{team.rank}.safetensors", {"story": json.dumps(story)})
+
+
+def refused(team, action):
+    """The error that this process ends ``action`` with."""
+    try:
+        action(team)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def disagree(team):
+    config, network, data = parts_of("soft-mix", replace(BASE, method="soft-mix", seed=team.rank))
+    parallel.train(config, network, data, team, threads=1)
+
+
+def diverge(team):
+    """Only the last process reads the target that is not a number."""
+    config, _, data = parts_of("soft-mix")
+    network = LogicNetwork(data.train.bits, 1, 68, 2, method="soft-mix", readout="regression", target_range=(0, 1))
+    targets = data.train_targets.double()
+    targets[DataOrder(data.train.samples, config.batch_size, config.seed).indices(0)[-1]] = float("nan")
+    data = replace(data, train_targets=targets, test_targets=data.test_targets.double())
+    parallel.train(config, network, data, team, threads=1)
+
+
+def write_in_all(team):
+    config, network, data = parts_of("soft-mix")
+    parallel.train(config, network, data, team, folder=Path("nowhere") / str(team.rank), threads=1)
+
+
+def all_cases(folder):
+    with parallel.joined(timeout=60) as team:
+        for name in CASES:
+            save(folder, name, team, *run_together(name, team))
+        save(folder, "resumed-by-two", team, *run_together("gumbel-st", team, folder / "begun-by-one"))
+        # Stopped by the second process's wish, saved by the first; then on with two, and left for one.
+        save(folder, "stopped", team, *run_together("gumbel-st", team, folder / "stopped", STOP_AT))
+        if team.leads:
+            shutil.copytree(folder / "stopped", folder / "left")
+        save(folder, "resumed", team, *run_together("gumbel-st", team, folder / "stopped"))
+        errors = {action.__name__: refused(team, action) for action in (disagree, diverge, write_in_all)}
+        for attempt in ("first", "again"):
+            run = parallel.execute(FINISHED, team, folder=folder / "finished", threads=1)
+            errors[f"{attempt} run"] = "None" if run is None else str(run.result.finished)
+        (folder / f"errors-{team.rank}.json").write_text(json.dumps(errors))
+
+
+class Told(Observer):
+    """Leaves a file when it has seen some steps."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def stepped(self, state, network, loss):
+        if state.step == 15:
+            self.path.touch()
+
+
+def forever(folder):
+    """Trains until something happens to one of the processes."""
+    config, network, data = parts_of("soft-mix", replace(BASE, method="soft-mix", steps=10**9))
+    with parallel.joined(timeout=2) as team:
+        own = folder / "checkpoints" if team.leads else None
+        observer = Told(folder / f"steps-{team.rank}")
+        parallel.train(config, network, data, team, folder=own, observers=[observer], threads=1)
+
+
+if __name__ == "__main__":
+    workplace = Path(sys.argv[1])
+    if sys.argv[2:] == ["forever"]:
+        forever(workplace)
+    else:
+        all_cases(workplace)

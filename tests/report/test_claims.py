@@ -1,0 +1,150 @@
+"""Claims: every reference leads somewhere, and a verdict says no more than the checks do."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gatefit.experiments.catalogue.sheet import NO_RUNS, NOT_HERE
+from gatefit.experiments.outcome import Check, Outcome, Results
+from gatefit.experiments.registry import experiment
+from gatefit.report import theory
+from gatefit.report.claims import Cited, Claim, judge
+from gatefit.report.claims_headline import HEADLINES, THEORY
+from gatefit.report.claims_sections import SECTIONS
+
+CLAIMS = (*HEADLINES, *THEORY, *SECTIONS)
+PROPOSITIONS = Path(__file__).parent.parent / "test_propositions.py"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.statement[:40])
+def test_every_reference_of_a_claim_exists(claim):
+    assert claim.checks or claim.computed
+    for cited in claim.checks:
+        each = experiment(cited.label)
+        outcome = each.show(Results(lambda identity: None, scale="paper", seeds=(0,)))
+        assert cited.among(outcome.checks), cited
+    tests = {node.name for node in ast.walk(ast.parse(PROPOSITIONS.read_text())) if isinstance(node, ast.FunctionDef)}
+    assert set(claim.tests) <= tests
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        theory.null_directions,
+        theory.uniform_mixture,
+        theory.committed_gates,
+        theory.monomial_coverage,
+        theory.basis_futility,
+        theory.covariance_coupling,
+        theory.corner_bijection,
+    ],
+)
+def test_theory_holds(statement):
+    holds, words = statement()
+    assert holds, words
+
+
+def outcome(*checks: Check, scale: str = "paper", label: str = "tab:x") -> Outcome:
+    return replace(Outcome(label, "x", "paper", (0,), checks=checks, missing=(_config(),)), scale=scale)
+
+
+def _config():
+    from gatefit.training.config import RunConfig
+
+    return RunConfig()
+
+
+def verdict(*outcomes: Outcome, **more: object) -> tuple[str, str]:
+    claim = Claim("place", "statement", checks=(Cited("tab:x"),), **more)  # type: ignore[arg-type]
+    judged = judge(claim, {"tab:x": outcomes})
+    return judged.verdict, judged.sentence
+
+
+YES, NO, OPEN = (
+    Check("A is best", True, "1 > 0"),
+    Check("B is worst", False, "0 < 1"),
+    Check("A is best", None, "no run"),
+)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ((outcome(YES),), ("confirmed", "Confirmed at the paper's scale.")),
+        ((outcome(NO),), ("not confirmed", "Not confirmed at the paper's scale.")),
+        ((outcome(YES, NO),), ("partly confirmed", "Partly confirmed at the paper's scale: 1 of 2 parts hold.")),
+        (
+            (outcome(OPEN), outcome(YES, scale="small")),
+            ("confirmed", "Confirmed at small scale."),
+        ),
+        (
+            (outcome(YES), outcome(replace(YES, holds=False), scale="small")),  # the paper's scale decides
+            ("confirmed", "Confirmed at the paper's scale."),
+        ),
+        (
+            (outcome(OPEN, NO), outcome(OPEN, scale="small")),
+            ("not confirmed", "Not confirmed at the paper's scale: 1 part could not be tested."),
+        ),
+        (
+            (outcome(OPEN, replace(YES, claim="C")),),
+            ("partly confirmed", "Partly confirmed at the paper's scale: 1 part could not be tested."),
+        ),
+        (
+            (outcome(replace(YES, evidence=f"1 > 0; SVHN: {NOT_HERE}")),),
+            (
+                "partly confirmed",
+                "Partly confirmed at the paper's scale: data sets that are not part of the scale are left out.",
+            ),
+        ),
+        (
+            (outcome(OPEN), outcome(OPEN, scale="small")),
+            (
+                "not testable here",
+                "Not testable here: the runs that would say are not finished; "
+                "`gatefit reproduce tab:x --scale small` makes 1 run.",
+            ),
+        ),
+        ((), ("not testable here", "Not testable here: the runs that would say are not finished.")),
+    ],
+)
+def test_the_verdict_says_what_the_checks_say(outcomes, expected):
+    assert verdict(*outcomes) == expected
+
+
+def test_computed_statements_count_and_errata_are_no_confirmation():
+    assert verdict(outcome(YES), computed=lambda: (True, "2 = 2")) == (
+        "confirmed",
+        "Confirmed by computation and at the paper's scale.",
+    )
+    assert verdict(outcome(YES), correction="but not for 3")[0] == "partly confirmed"
+
+
+def test_labels_beside_the_paper_support_a_claim_but_are_not_part_of_it():
+    claim = Claim("p", "s", checks=(Cited("tab:x"), Cited("extra:y")))
+    judged = judge(claim, {"tab:x": [outcome(YES)], "extra:y": [outcome(OPEN, label="extra:y")]})
+    assert judged.verdict == "confirmed"
+
+
+def test_evidence_has_the_numbers_of_every_scale_once():
+    claim = Claim("p", "s", checks=(Cited("tab:x", "best"),), tests=("test_a",))
+    small = outcome(replace(YES, evidence="2 > 0"), scale="small")
+    lines = judge(claim, {"tab:x": [outcome(YES, NO), small]}).evidence
+    assert [(line.source, line.text) for line in lines] == [
+        ("tab:x, paper scale", "A is best: 1 > 0"),
+        ("tab:x, small scale", "A is best: 2 > 0"),
+        ("tests", "`test_a`"),
+    ]
+    same = judge(claim, {"tab:x": [outcome(YES), outcome(YES, scale="small")]}).evidence
+    assert [line.source for line in same] == ["tab:x, paper and small scale", "tests"]
+
+
+def test_an_open_check_says_what_is_known_and_counts_the_rest():
+    check = Check("A is best", None, f"Adult: +1.2; MNIST: {NO_RUNS} of B; SVHN: {NO_RUNS} of B")
+    (line,) = judge(Claim("p", "s", checks=(Cited("tab:x"),)), {"tab:x": [outcome(check)]}).evidence
+    assert line.text == "A is best: Adult: +1.2; 2 of 3 parts without runs"
+    (line,) = judge(
+        Claim("p", "s", checks=(Cited("tab:x"),)), {"tab:x": [outcome(replace(check, evidence=NO_RUNS))]}
+    ).evidence
+    assert line.text == "A is best: no runs"
