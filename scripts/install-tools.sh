@@ -3,7 +3,10 @@
 # gatefit itself needs none of them. What is there already is left alone.
 set -euo pipefail
 
-declare -A packages=([gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc [yosys]=yosys)
+declare -A packages=(
+  [gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc [yosys]=yosys [valgrind]=valgrind
+  [node]=nodejs [chromium]=chromium [chromedriver]=chromium-driver
+)
 missing=()
 for tool in "${!packages[@]}"; do
   command -v "$tool" >/dev/null || missing+=("${packages[$tool]}")

@@ -6,6 +6,7 @@ A process of its own, so that Ray's threads and warnings end with it. Stores are
 FOLDER/story.json.
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -29,11 +30,14 @@ UNLUCKY = replace(KILLED, seed=2)
 
 
 def kill(identity):
-    """Kill the process that trains a run; Ray names it after its task."""
-    found = [p for p in psutil.process_iter(["cmdline"]) if f"ray::gatefit {identity}" in " ".join(p.info["cmdline"])]
-    for process in found:
-        process.kill()
-    return len(found)
+    """Kill the process that trains a run, of those that this one started; Ray names it after its task."""
+    killed = 0
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if f"ray::gatefit {identity}" in " ".join(process.cmdline()):
+                process.kill()
+                killed += 1
+    return killed
 
 
 class Story:

@@ -10,7 +10,10 @@ import pytest
 from gatefit import __version__
 from gatefit.training.config import RunConfig
 
-VERBS = ["train", "evaluate", "compile", "optimise", "prove", "predict", "export", "info", "datasets", "demo"]
+VERBS = [
+    "train", "evaluate", "compile", "optimise", "prove", "predict", "export", "info", "datasets", "runs", "reproduce",
+    "report", "view", "synth", "demo",
+]
 
 
 def test_gatefit_alone_prints_help_that_names_every_verb(gatefit):

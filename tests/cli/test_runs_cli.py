@@ -133,9 +133,9 @@ def test_bad_stores_are_one_sentence(refused, tmp_path):
     assert "there is no store at" in refused("runs", "list", "--store", tmp_path / "nowhere")
     (tmp_path / "store.sqlite").write_text("no database, but some text that is long enough to be looked at")
     assert "is not a gatefit store" in refused("runs", "list", "--store", tmp_path)
-    assert "holds no runs" in refused(
-        "runs", "import", tmp_path.parent / tmp_path.name / "..", "--store", tmp_path / "s"
-    )
+    (tmp_path / "empty").mkdir()
+    assert "holds no runs" in refused("runs", "import", tmp_path / "empty", "--store", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_runs_alone_and_its_help(gatefit):

@@ -11,7 +11,7 @@ from gatefit.diagnostics.survival import coverage, interaction_row, survival
 from gatefit.methods import METHODS
 from gatefit.network import LogicNetwork
 from gatefit.quantise import covariance_jacobian
-from numpy_network import activations, bits, evaluated_coefficients, mixture, small
+from numpy_network import activations, bits, evaluated_coefficients, mixture, noise_states, small
 
 MIXED = ("soft-mix", "hard-st", "multilinear-ste", "multilinear-covjac", "iwp", "iwp-ste")
 EVERY_INPUT = torch.tensor([[i >> k & 1 for k in range(4)] for i in range(16)], dtype=torch.bool)
@@ -134,6 +134,25 @@ def test_prop_basis_futility__coverage_of_a_basis(basis):
 def test_lem_coverage__a_quarter_straight_through_and_every_sample_under_covjac():
     found = {name: coverage(LogicNetwork(4, 2, 6, 1, method=name), EVERY_INPUT)["mean"] for name in METHODS}
     assert found == {name: 1.0 if name == "multilinear-covjac" else 0.25 for name in METHODS}
+
+
+@pytest.mark.parametrize(
+    "row", [(-1, 1, 2, 0), (-1, 2, 1, 0), (1, -1, 0, 0), (0, 1, -1, 0), (-4, 1, 1, 2), (0, 0, 0, 0)]
+)
+def test_coverage_is_where_the_row_times_the_monomials_is_not_zero(monkeypatch, row):
+    rows = torch.tensor([row] * 6, dtype=torch.float32)
+    monkeypatch.setattr("gatefit.diagnostics.survival.interaction_row", lambda method: rows)
+    received = [row[0] + row[1] * a + row[2] * b + row[3] * a * b != 0 for a in (0, 1) for b in (0, 1)]
+    assert coverage(LogicNetwork(4, 2, 6, 1), EVERY_INPUT)["mean"] == np.mean(received)
+
+
+@pytest.mark.parametrize("measure", [survival, coverage])
+def test_noise_and_gradients_are_left_alone(measure):
+    network = small("gumbel-st")
+    before = noise_states(network)
+    measure(network, torch.tensor(bits(20)))
+    assert all(torch.equal(one, other) for one, other in zip(before, noise_states(network), strict=True))
+    assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])

@@ -67,7 +67,8 @@ def assert_same(found, expected, configs):
             assert record.diagnostics == reference.diagnostics
             assert record.diagnostics
             assert record.summary == reference.summary
-            assert (record.code_version, record.data_digest) == (reference.code_version, reference.data_digest)
+            assert record.data_digest == reference.data_digest
+            assert record.code_version
             assert record.seconds > 0
             for name in FILES:
                 mine, theirs = (store.run_folder(config.identity) / name for store in (one, other))

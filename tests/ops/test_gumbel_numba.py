@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy import stats
 
-from gatefit.ops.gumbel_numba import GumbelNoise, _minus_log
+from gatefit.ops.gumbel_numba import _SHARE, GumbelNoise, _minus_log
+from gatefit.ops.threads import training_threads
 
 
 def draw(seed=1, gates=4000, steps=1):
@@ -53,3 +54,17 @@ def test_state_resumes_the_stream():
     other.set_state(saved)
     other.fill(two)
     assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("gates", [1, 17, _SHARE // 16 - 1, _SHARE // 16, _SHARE // 16 + 1, 3 * _SHARE // 16 + 5])
+def test_noise_is_the_same_on_any_number_of_threads(gates):
+    drawn = []
+    for threads in (1, 2, 3):
+        with training_threads(threads):
+            drawn.append(draw(11, gates, steps=2))
+    assert np.array_equal(drawn[0], drawn[1])
+    assert np.array_equal(drawn[0], drawn[2])
+
+
+def test_noise_of_a_place_does_not_depend_on_how_many_follow():
+    assert np.array_equal(draw(12, gates=3 * _SHARE // 16)[: _SHARE // 16 + 16], draw(12, gates=_SHARE // 16 + 16))

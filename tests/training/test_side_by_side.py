@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
-from gatefit.training.loop import train
-from gatefit.training.side_by_side import train_side_by_side
+from gatefit.training.folder import locked
+from gatefit.training.loop import Observer, train
+from gatefit.training.runs import RunFolderError, execute
+from gatefit.training.side_by_side import PositionsDifferError, execute_side_by_side, train_side_by_side
 from kill_resume import fingerprint_of_checkpoint
 
 INPUTS, WIDTH = 17, 50
@@ -83,3 +86,47 @@ def test_bad_input_is_refused():
     linear = replace(BASE, readout="linear")
     with pytest.raises(ValueError, match=r"needs readout='group-sum'"):
         train_side_by_side([linear], [make(BASE)], data())
+
+
+class Log(Observer):
+    def __init__(self):
+        self.said = []
+
+    def started(self, config, network, state):
+        self.said.append(("started", config.seed, state.step))
+
+    def evaluated(self, state, network, metrics):
+        assert metrics == state.metrics[-1]
+        self.said.append(("evaluated", state.step, metrics["test_hard"]))
+
+    def finished(self, state, network):
+        self.said.append(("finished", state.step, network.training))
+
+
+def test_each_seed_has_its_observers():
+    configs = [replace(BASE, seed=s) for s in range(2)]
+    together = [Log(), Log()]
+    train_side_by_side(configs, [make(c) for c in configs], data(), observers=[[log] for log in together])
+    for config, log in zip(configs, together, strict=True):
+        alone = Log()
+        train(config, make(config), data(), observers=[alone])
+        assert log.said == alone.said
+        assert [said[0] for said in log.said] == ["started", *["evaluated"] * 3, "finished"]
+
+
+def test_folders_that_cannot_go_side_by_side_are_refused(tmp_path):
+    dataset = load_dataset("monks-1")
+    configs = [replace(BASE, dataset="monks-1", width=40, steps=10, seed=s) for s in range(2)]
+    folders = [tmp_path / str(s) for s in range(2)]
+    apart = [replace(config, validation_fraction=0.2) for config in configs]
+    with pytest.raises(ValueError, match=r"side by side needs validation_fraction=0"):
+        execute_side_by_side(apart, dataset, folders=folders)
+    with locked(folders[1]), pytest.raises(RunFolderError, match=r"is in use by another process"):
+        execute_side_by_side(configs, dataset, folders=folders)
+    execute(configs[0], folder=folders[0], dataset=dataset)
+    with pytest.raises(PositionsDifferError, match=r"is finished already; train the others one by one"):
+        execute_side_by_side(configs, dataset, folders=folders)
+    asked = iter([False] * 4 + [True])
+    execute(configs[1], folder=tmp_path / "stopped", dataset=dataset, should_stop=lambda: next(asked))
+    with pytest.raises(PositionsDifferError, match=r"must stand at the same step, got \[0, 5\]"):
+        execute_side_by_side(configs, dataset, folders=[tmp_path / "new", tmp_path / "stopped"])

@@ -10,7 +10,21 @@ import typer
 from typer.core import TyperGroup
 
 import gatefit
-from gatefit.cli import compile, datasets, demo, evaluate, export, info, predict, report, reproduce, runs, train, view
+from gatefit.cli import (
+    compile,
+    datasets,
+    demo,
+    evaluate,
+    export,
+    info,
+    predict,
+    report,
+    reproduce,
+    runs,
+    synth,
+    train,
+    view,
+)
 from gatefit.cli.errors import explain, one_line
 
 
@@ -100,6 +114,7 @@ app.add_typer(runs.app, name="runs")
 _add("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
 _add("report", report.report, report.EXAMPLE)
 _add("view", view.view, view.EXAMPLE)
+_add("synth", synth.synth, synth.EXAMPLE)
 _add("demo", demo.demo, demo.EXAMPLE)
 
 

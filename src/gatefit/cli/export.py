@@ -1,4 +1,4 @@
-"""``gatefit export``: a circuit as text for a compiler, a synthesis tool, a browser, or a reader."""
+"""``gatefit export``: a circuit as text for a compiler, a microcontroller, a synthesis tool, a browser, or a reader."""
 
 import sys
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gatefit.cli import output
 from gatefit.cli.circuits import refuse_existing
 from gatefit.cli.errors import UserError, user_input
 from gatefit.cli.options import DataDir, Overwrite
@@ -20,6 +21,7 @@ EXAMPLE = (
     "gatefit export monks.gate --to c --out monks.h",
     "gatefit export monks.gate --to verilog --pipeline 2 --out monks.v",
     "gatefit export digits.gate --to html --samples 2 --out digits.html",
+    "gatefit export digits.gate --to arduino --out digits",
 )
 
 
@@ -33,6 +35,7 @@ class Format(str, Enum):
     dot = "dot"
     json = "json"
     html = "html"
+    arduino = "arduino"
 
 
 class View(str, Enum):
@@ -47,7 +50,10 @@ class View(str, Enum):
 def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
     to: Annotated[Format, typer.Option(help="the format")],
-    out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="file, or for Arduino folder, to write (default: the terminal)", show_default=False),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(help="C: what every name starts with; Verilog, BLIF: the module", show_default=False),
@@ -82,7 +88,7 @@ def export(
     data_dir: DataDir = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a circuit as C, Verilog, BLIF, AIGER (binary, if the file is called .aig), DOT, JSON or a web page."""
+    """Write a circuit as C, Verilog, BLIF, AIGER (binary, if called .aig), DOT, JSON, web page or Arduino sketch."""
     from gatefit.circuit.file import write_atomically
     from gatefit.circuit.ir import Circuit
 
@@ -102,6 +108,9 @@ def export(
             raise UserError(f"{option} is for --to {' or '.join(formats)}, got --to {to.value}; leave it out")
     if samples is None and (dataset is not None or data_dir is not None):
         raise UserError("--dataset and --data-dir are for --samples; give it too, or leave them out")
+    if to is Format.arduino:
+        _arduino(model, out, overwrite)
+        return
     if out is not None:
         refuse_existing(out, overwrite)
     circuit = Circuit.load(model)
@@ -200,3 +209,29 @@ def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | Non
     chosen = np.sort(np.concatenate([np.flatnonzero(loaded.y_test == k)[:count] for k in range(loaded.classes)]))
     x = loaded.x_test[chosen]
     return Samples(x if circuit.encoder is not None else loaded.encoder.transform(x), loaded.y_test[chosen])
+
+
+def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
+    """Write a sketch's folder, and say what the model takes on every target whose compiler is here."""
+    from gatefit.backends.arduino import to_arduino
+    from gatefit.backends.arduino_size import measured_sizes
+    from gatefit.circuit.file import write_atomically
+    from gatefit.circuit.ir import Circuit
+
+    if out is None:
+        raise UserError("a sketch is a folder of files; name it with --out")
+    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not overwrite):
+        raise UserError(f"{out} exists; choose another --out, or replace the sketch in it with --overwrite")
+    circuit = Circuit.load(model)
+    with user_input():
+        files = to_arduino(circuit, out.resolve().name)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_atomically(out / name, content.encode())
+    typer.echo(f"{out} ({', '.join(files)})")
+    sizes = measured_sizes(files)
+    if not sizes:
+        typer.echo("no C compiler here: README.md says what the tables take, without the code")
+        return
+    rows = [(size.target, f"{size.flash:,}", f"{size.ram:,}", f"{size.compiler} -Os") for size in sizes]
+    output.print_table(("target", "flash bytes", "RAM bytes", "compiler"), rows)

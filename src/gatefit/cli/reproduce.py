@@ -39,7 +39,7 @@ EXAMPLE = (
 def reproduce(
     context: typer.Context,
     labels: Annotated[
-        list[str] | None, typer.Argument(metavar="[LABEL]...", help="labels of the paper, as in tab:depth")
+        list[str] | None, typer.Argument(metavar="LABEL", help="labels of the paper, as in tab:depth")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="every label")] = False,
     listed: Annotated[bool, typer.Option("--list", help="list the labels")] = False,
@@ -76,9 +76,7 @@ def reproduce(
     if dry_run and table_only:
         raise UserError("--dry-run lists runs and --table-only shows results; give one of them")
     if ray is not None and jobs > 1:
-        raise UserError(
-            f"--ray lets the cluster decide how many runs go at a time, got --jobs {jobs} too; leave it out"
-        )
+        raise UserError(f"with --ray the cluster decides how many runs go at a time, got --jobs {jobs}; leave it out")
     experiments = chosen_experiments(labels or [], every)
     picked = {each.label: parse_seeds(seeds, each.default_seeds[chosen_scale]) for each in experiments}
     folder = _store_folder(store)

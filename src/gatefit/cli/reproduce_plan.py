@@ -94,10 +94,10 @@ def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs
         record = found[config.identity]
         status = "to do" if record is None or record.status == "planned" else record.status
         if status != "finished" and config.dataset in absent:
-            status = "no data"
+            status = "needs data"
         rows.append({"run": config.identity, "what": run_words(config), "status": status,
                      "seconds": round(seconds[config.identity], 1)})  # fmt: skip
-    left = sum(row["seconds"] for row in rows if row["status"] != "no data")
+    left = sum(row["seconds"] for row in rows)
     if as_json:
         output.print_json({"runs": rows, "seconds_left": round(left / jobs, 1), "not_at_hand": absent})
         return
@@ -109,4 +109,4 @@ def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs
     with_jobs = f" with {jobs} jobs" if jobs > 1 else ""
     typer.echo(f"{len(rows)} runs, {done} finished; about {output.duration(left / jobs)} left{with_jobs}")
     for name, reason in absent.items():
-        typer.echo(f"{name}: {one_line(reason)}")
+        typer.echo(f"{name}: {one_line(reason)}; where that fails, its runs are skipped")

@@ -180,11 +180,12 @@ def import_runs(
     as_json: AsJson = False,
 ) -> None:
     """Take in finished runs from elsewhere; none is doubled, and a different result for the same run is reported."""
-    from gatefit.experiments.intake import FinalDiagnostics
+    from gatefit.experiments.intake import FinalDiagnostics, check_sources
     from gatefit.experiments.intake import import_runs as take_in
     from gatefit.experiments.machine import code_version, machine
     from gatefit.experiments.store import Store, default_store
 
+    check_sources(paths)  # Before a store is made.
     with Store.open(store or default_store()) as target:
         taken = []
         for intake in take_in(

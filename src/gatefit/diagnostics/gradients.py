@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from gatefit.diagnostics.batch import ProbeBatch
+from gatefit.diagnostics.batch import ProbeBatch, noise_kept
 from gatefit.diagnostics.commitment import learns_coefficients
 from gatefit.network import GateLayer, LogicNetwork
 from gatefit.ops.stack import train_scores
@@ -63,10 +63,11 @@ def gradient_norms(network: LogicNetwork, batches: Sequence[ProbeBatch]) -> dict
     A method that learns logits or corners has no parameter c_0 ... c_ab: its own entries are None.
     """
     effective, latent = [], []
-    for batch in batches:
-        of_coefficients, of_parameters = _gradients(network, batch)
-        effective.append(_sizes(of_coefficients))
-        latent.append(_sizes(of_parameters))
+    with noise_kept(network):
+        for batch in batches:
+            of_coefficients, of_parameters = _gradients(network, batch)
+            effective.append(_sizes(of_coefficients))
+            latent.append(_sizes(of_parameters))
     found = _summary(torch.stack(effective))
     if all(learns_coefficients(layer.method) for layer in network.gate_layers):
         return {**_summary(torch.stack(latent)), "effective": found}

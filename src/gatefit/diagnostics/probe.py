@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from torch import nn
 
-from gatefit.diagnostics.batch import ProbeBatch, noise_kept
+from gatefit.diagnostics.batch import ProbeBatch
 from gatefit.diagnostics.census import census
 from gatefit.diagnostics.commitment import commitment, distance, entropy
 from gatefit.diagnostics.gradients import gradient_norms
@@ -55,6 +55,5 @@ def probe(
     # One thread for torch: its sums would round differently with another number.
     with training_threads():
         for name in chosen:
-            with noise_kept(network):
-                found[name] = DIAGNOSTICS[name](network, batches)
+            found[name] = DIAGNOSTICS[name](network, batches)
     return found

@@ -46,8 +46,7 @@ def import_runs(
     ``machine`` and ``code_version`` are noted for run folders, which do not say what they were made with; ``diagnose``
     measures what a run folder does not hold, where the store does not have it yet.
     """
-    for path in paths:
-        _check(path)
+    check_sources(paths)
     for path in paths:
         if (path / FILE).is_file() or (path / RUNS).is_file():
             yield from _import_results(path, store)
@@ -75,14 +74,16 @@ def read_run_folder(folder: Path) -> RunRecord:
     )
 
 
-def _check(path: Path) -> None:
-    if not path.is_dir():
-        raise StoreError(f"{path} is no folder; name an export, a store, or run folders made by `gatefit train`")
-    if not any((path / name).is_file() for name in (FILE, RUNS, "config.json")) and not _run_folders(path):
-        raise StoreError(
-            f"{path} holds no runs: no {FILE}, no {RUNS}, no config.json, and no folder with one; "
-            "name an export, a store, or run folders made by `gatefit train`"
-        )
+def check_sources(paths: list[Path]) -> None:
+    """Refuse what holds no runs."""
+    for path in paths:
+        if not path.is_dir():
+            raise StoreError(f"{path} is no folder; name an export, a store, or run folders made by `gatefit train`")
+        if not any((path / name).is_file() for name in (FILE, RUNS, "config.json")) and not _run_folders(path):
+            raise StoreError(
+                f"{path} holds no runs: no {FILE}, no {RUNS}, no config.json, and no folder with one; "
+                "name an export, a store, or run folders made by `gatefit train`"
+            )
 
 
 def _run_folders(path: Path) -> list[Path]:

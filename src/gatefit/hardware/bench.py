@@ -132,17 +132,16 @@ endmodule
 """
 
 
-def harness_bench(module: str, latency: int, vectors: Vectors, registers: dict[int, str] | None) -> str:
+def harness_bench(module: str, latency: int, vectors: Vectors, registers: dict[int, list[str]]) -> str:
     """Drives the harness: a few vectors through its pin, the others by forcing its input register.
 
-    ``registers`` names the net of each input bit; None where ``in_q`` is one vector. All answers leave by the pin.
+    ``registers`` are the names of each input bit's net. All answers leave by the pin.
     """
     count, inputs, outputs = len(vectors.stimulus), vectors.inputs, vectors.outputs
-    if registers is None:
-        force = "        force dut.in_q = in;"  # evaluated once by iverilog, so once a vector
-    else:
-        # The blank ends an escaped name.
-        force = "\n".join(f"        force dut.\\{name} = in[{i}];" for i, name in sorted(registers.items()))
+    # The blank ends an escaped name. iverilog evaluates the right side once, so this is done for every vector.
+    force = "\n".join(
+        f"        force dut.\\{name} = in[{i}];" for i, names in sorted(registers.items()) for name in names
+    )
     return f"""`timescale 1ns / 1ps
 module bench;
     reg clk = 1'b0, shift_in = 1'b0, load = 1'b0;

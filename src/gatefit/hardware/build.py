@@ -19,10 +19,10 @@ from gatefit.backends.verilog_modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.hardware import scripts
 from gatefit.hardware.bench import ROUTED_ECP5, core_bench, harness, harness_bench, make_vectors
-from gatefit.hardware.cells import Cells, read_levels, read_statistics
+from gatefit.hardware.cells import Cells, read_kinds, read_levels, read_statistics
 from gatefit.hardware.readback import DifferentError, prove_gates
 from gatefit.hardware.route import TooLargeError, place_and_route
-from gatefit.hardware.simulation import cell_models, input_registers, run_bench
+from gatefit.hardware.simulation import cell_models, input_registers, module_texts, run_bench
 from gatefit.hardware.targets import Device, Target
 from gatefit.hardware.tools import MissingToolError, ToolError, ToolTimeoutError, find_nextpnr, find_yosys
 
@@ -131,12 +131,17 @@ class Build:
         return f"{count:,} vectors, all answers are the engine's"
 
     def _prove_export(self) -> str:
-        return prove_gates(self.circuit, find_yosys(), "design.v", None, MODULE, self.folder, self.settings.timeout)
+        return self._proven("design.v", "")
 
     def _prove_parts(self) -> str:
-        return prove_gates(
-            self.circuit, find_yosys(), "parts.v", self.target, MODULE, self.folder, self.settings.timeout
-        )
+        kinds = read_kinds(self.folder / "parts_stat.json").get(f"{MODULE}_gates", {})
+        # Cells of Yosys itself need no model.
+        named = {kind for kind in kinds if not kind.startswith("$")}
+        models = module_texts(cell_models(find_yosys(), self.target), named) if named else ""
+        return self._proven("parts.v", models)
+
+    def _proven(self, source: str, models: str) -> str:
+        return prove_gates(self.circuit, find_yosys(), source, models, MODULE, self.folder, self.settings.timeout)
 
     def _yosys(self, stem: str, script: str) -> None:
         (self.folder / f"{stem}.ys").write_text(script, encoding="ascii")
@@ -166,7 +171,8 @@ class Build:
         models = cell_models(find_yosys(), self.target)
         bench = core_bench(self.modules, self.vectors)
         if self.wrapped:
-            top, registers = input_registers(self.folder / "whole.json", self.vectors.inputs)
+            whole = self.folder / "whole_nets.json"
+            top, registers = input_registers(whole, whole, self.vectors.inputs)
             bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
         (self.folder / "whole_bench.v").write_text(bench, encoding="ascii")
         sources = ["whole_bench.v", "whole.v"]
@@ -200,7 +206,8 @@ class Build:
 
     def _simulate_routed(self) -> str:
         self._yosys("routed", scripts.to_netlist("whole_routed.json", "routed.v"))
-        top, registers = input_registers(self.folder / "whole_routed.json", self.vectors.inputs)
+        netlists = self.folder / "whole_nets.json", self.folder / "whole_routed.json"
+        top, registers = input_registers(*netlists, self.vectors.inputs)
         bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
         (self.folder / "routed_bench.v").write_text(bench, encoding="ascii")
         sources, models = ["routed_bench.v", "routed.v"], []

@@ -31,16 +31,24 @@ class Cells:
         return Cells(*(a - b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
 
 
-def read_statistics(path: Path, target: Target) -> dict[str, Cells]:
-    """Cells of every module, from the output of ``stat -json``; instances of other modules are not counted."""
+def read_kinds(path: Path) -> dict[str, dict[str, int]]:
+    """Cells by type of every module, from the output of ``stat -json``; instances of other modules left out."""
     content = _read(path)
     try:
         modules = {name.removeprefix("\\"): dict(row["num_cells_by_type"]) for name, row in content["modules"].items()}
+        skipped = {*modules, "$scopeinfo"}
+        return {
+            name: {kind: int(count) for kind, count in kinds.items() if kind not in skipped}
+            for name, kinds in modules.items()
+        }
     except (KeyError, TypeError, AttributeError, ValueError):
         raise ToolError(f"{path.name} is not what Yosys's stat -json writes: it has no cells by type") from None
+
+
+def read_statistics(path: Path, target: Target) -> dict[str, Cells]:
+    """Tables, flip-flops and carry cells of every module; a cell of any other kind is an error."""
     counted = {}
-    for name, kinds in modules.items():
-        cells = {kind: int(count) for kind, count in kinds.items() if kind not in modules and kind != "$scopeinfo"}
+    for name, cells in read_kinds(path).items():
         unknown = [kind for kind in cells if not _known(kind, target)]
         if unknown:
             raise ToolError(f"Yosys left cells that {target.name} does not have: {', '.join(sorted(unknown))}")

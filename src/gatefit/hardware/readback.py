@@ -17,7 +17,6 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
 from gatefit.circuit.readout import GroupSum
 from gatefit.hardware import scripts
-from gatefit.hardware.targets import Target
 from gatefit.hardware.tools import Tool, ToolError
 
 
@@ -26,13 +25,16 @@ class DifferentError(ToolError):
 
 
 def prove_gates(
-    circuit: Circuit, yosys: Tool, source: str, target: Target | None, module: str, folder: Path, timeout: float
+    circuit: Circuit, yosys: Tool, source: str, models: str, module: str, folder: Path, timeout: float
 ) -> str:
-    """Prove that the gates of SOURCE are the circuit's; how it was shown. ``target`` where SOURCE is a netlist."""
+    """Prove that the gates of SOURCE are the circuit's; how it was shown.
+
+    ``models`` is Verilog of the cells that SOURCE is made of, empty where it is not a netlist.
+    """
     stem = f"{Path(source).stem}_gates"
     (folder / "transparent.v").write_text(scripts.TRANSPARENT, encoding="ascii")
-    models = () if target is None else target.models
-    text = scripts.readback(source, models, f"{module}_gates", "transparent.v", f"{stem}.aag")
+    (folder / f"{stem}_cells.v").write_text(models, encoding="utf-8")
+    text = scripts.readback([source, f"{stem}_cells.v"], f"{module}_gates", "transparent.v", f"{stem}.aag")
     (folder / f"{stem}.ys").write_text(text, encoding="ascii")
     seconds = yosys.run([f"{stem}.ys"], folder, f"{stem}.log", timeout)
     spec = by_output(circuit)

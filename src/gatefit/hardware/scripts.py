@@ -41,15 +41,15 @@ def split(target: Target, source: str, top: str, parts: list[str], stem: str) ->
     )
 
 
-def readback(source: str, models: tuple[str, ...], module: str, transparent: str, out: str) -> str:
-    """Read ``module`` from Verilog, with Yosys's models of the cells in it, and write it as ascii AIGER."""
+def readback(sources: list[str], module: str, transparent: str, out: str) -> str:
+    """Read ``module`` from Verilog files, models of its cells among them, and write it as ascii AIGER."""
     return _lines(
-        f"read_verilog {source}",
-        *(f"read_verilog +/{path}" for path in models),
+        *(f"read_verilog {source}" for source in sources),
         f"hierarchy -top {module}",
         "proc",
         "flatten",
         "opt_expr",
+        "opt_dff -nodffe -nosdff",
         f"techmap -map {transparent}",
         "techmap",
         "opt_clean",
@@ -67,6 +67,9 @@ def _written(stem: str) -> tuple[str, ...]:
     return (
         f"tee -q -o {stem}_stat.json stat -json",
         f"write_json {stem}.json",
+        # Every bit of a register as a net of its own, with names that benches find.
+        "splitnets",
+        f"write_json {stem}_nets.json",
         f"write_verilog -noattr {stem}.v",
     )
 

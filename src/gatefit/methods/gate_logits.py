@@ -2,13 +2,15 @@
 
     Soft-Mix    c = softmax(θ) G                                    deployed  argmax θ
     Hard-ST     c = G[argmax θ],     ∂c := ∂ softmax(θ/T) G         deployed  argmax θ
-    Gumbel-ST   c = G[argmax(θ+γ)],  ∂c := ∂ softmax((θ+γ)/T) G     deployed  argmax θ      γ ~ Gumbel(0, 1)
+    Gumbel-ST   c = G[argmax(θ+γ)],  ∂c := ∂ softmax((θ+γ)/T) G     deployed  argmax θ      γ ~ s Gumbel(0, 1)
 
+Gumbel-ST's noise enters both lines, or one of them: with ``noise_in="backward"`` the forward pass is Hard-ST's.
 Since c does not depend on the sample, Soft-Mix costs one polynomial a sample here, like every other method; the
 paper's 175 operations are those of the form that evaluates sixteen gates for each sample.
 """
 
 from abc import abstractmethod
+from typing import Final
 
 import torch
 from jaxtyping import Float, UInt8
@@ -18,10 +20,11 @@ from gatefit.gates import Gate
 from gatefit.methods.base import Method, SingleGateForward
 from gatefit.ops.coefficients import mixture_coefficients, straight_through_mixture
 from gatefit.ops.gumbel_numba import GumbelNoise
-from gatefit.quantise import check_finite, check_temperature
+from gatefit.quantise import check_finite, check_temperature, straight_through
 
 # Petersen et al. (2024) start every gate with this logit on A and 0 elsewhere: P(A) = 0.91.
 RESIDUAL_LOGIT = 5.0
+NOISE_PLACES: Final = ("both", "forward", "backward")
 
 
 def _residual_centre() -> Tensor:
@@ -109,10 +112,16 @@ class HardST(_LogitStraightThrough):
 
 
 class GumbelST(_LogitStraightThrough):
-    """One gate drawn by Gumbel noise, fresh for every gate at every step (Jang et al., 2017; Kim, 2023).
+    """Gumbel noise on the logits, fresh for every gate at every step (Jang et al., 2017; Kim, 2023).
 
-    ``noise_scale`` multiplies γ; at 0 this is Hard-ST. The noise stream's position is part of the state_dict, so a
-    resumed run draws what the uninterrupted one would have drawn.
+        noise_in    gate used in training    gradient of          deployed
+        both        argmax(θ + γ)            softmax((θ + γ)/T)   argmax θ
+        forward     argmax(θ + γ)            softmax(θ/T)         argmax θ
+        backward    argmax θ                 softmax((θ + γ)/T)   argmax θ
+
+    γ is ``noise_scale`` times a Gumbel variable, and fades linearly to nothing over ``noise_steps`` steps where that is
+    given; without noise this is Hard-ST. The noise stream's position is part of the state_dict, so a resumed run draws
+    what the uninterrupted one would have drawn.
     """
 
     name = "gumbel-st"
@@ -124,6 +133,8 @@ class GumbelST(_LogitStraightThrough):
         generator: torch.Generator,
         temperature: float = 1.0,
         noise_scale: float = 1.0,
+        noise_in: str = "both",
+        noise_steps: int | None = None,
         initialisation: str = "normal",
         sigma: float | None = None,
         dtype: torch.dtype = torch.float32,
@@ -138,17 +149,39 @@ class GumbelST(_LogitStraightThrough):
         )
         if not 0 <= noise_scale < float("inf"):
             raise ValueError(f"noise_scale must be a finite number >= 0, got {noise_scale}; 1 is the Gumbel trick")
-        self.noise_scale = noise_scale
+        if noise_in not in NOISE_PLACES:
+            raise ValueError(f"unknown noise_in {noise_in!r}; choose one of {', '.join(NOISE_PLACES)}")
+        if noise_steps is not None and noise_steps < 1:
+            raise ValueError(f"noise_steps must be >= 1, got {noise_steps}; leave it out for noise that does not fade")
+        self.noise_scale, self.noise_in, self.noise_steps = noise_scale, noise_in, noise_steps
         self.noise = GumbelNoise(int(torch.randint(2**62, (), generator=generator)))
         self.streams = [self.noise]
         """Where the noise comes from; networks laid side by side bring one stream each, for equal parts."""
 
+    def scale_now(self) -> float:
+        """The factor on the noise that is drawn next, a function of the stream's position."""
+        left = 1.0 if self.noise_steps is None else max(0.0, 1 - self.streams[0].step / self.noise_steps)
+        return self.noise_scale * left
+
     def logits(self) -> Float[Tensor, "gates 16"]:
         """θ + γ."""
+        scale = self.scale_now()
+        if not scale:
+            # A stream that has faded stays where it is, at its end.
+            return self.latent
         noise = torch.empty(self.latent.shape, dtype=torch.float32)
         for part, stream in zip(noise.chunk(len(self.streams)), self.streams, strict=True):
             stream.fill(part)
-        return torch.add(self.latent, noise.to(self.latent), alpha=self.noise_scale)
+        return torch.add(self.latent, noise.to(self.latent), alpha=scale)
+
+    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+        """A gate and the gradient of a mixture, each with or without noise."""
+        noisy = self.logits()
+        if self.noise_in == "both":
+            return straight_through_mixture(noisy, self.temperature)
+        chooser, mixed = (noisy, self.latent) if self.noise_in == "forward" else (self.latent, noisy)
+        gates, chosen = straight_through_mixture(chooser.detach(), self.temperature)
+        return gates, straight_through(mixture_coefficients(mixed / self.temperature), chosen)
 
     def get_extra_state(self) -> Tensor:
         """The noise stream's position, saved in the state_dict."""

@@ -13,7 +13,11 @@ from jaxtyping import Float, Int64
 from numba import njit
 from torch import Tensor
 
+from gatefit.ops.threads import parallel_for
+
 _BLOCK = 256
+_SHARE = 256 * _BLOCK
+"""Numbers that one thread draws at a time: those of 4,096 gates."""
 
 
 @njit(cache=True, nogil=True)
@@ -52,11 +56,12 @@ def _minus_log(integers, floats, exponents, count):
 
 
 @njit(cache=True, nogil=True)
-def _fill(key_low, key_high, noise):
+def _fill(key_low, key_high, noise, first, last):
+    """noise[first:last], block by block: the same blocks whoever has which part."""
     integers = np.empty(_BLOCK, dtype=np.int32)
     floats, exponents = integers.view(np.float32), np.empty(_BLOCK, dtype=np.float32)
-    for start in range(0, noise.size, _BLOCK):
-        count = min(_BLOCK, noise.size - start)
+    for start in range(first, last, _BLOCK):
+        count = min(_BLOCK, last - start)
         for i in range(count):
             hashed = _mix(np.uint32(_mix(np.uint32(np.uint32(start + i) ^ key_low)) + key_high))
             integers[i] = np.int32(np.uint32(hashed >> np.uint32(9)))
@@ -86,7 +91,13 @@ class GumbelNoise:
 
     def fill(self, noise: Float[Tensor, "gates 16"]) -> None:
         """Fill a contiguous float32 tensor with fresh noise."""
-        _fill(*_key(self.seed, self.step), noise.numpy().reshape(-1))
+        key, values = _key(self.seed, self.step), noise.numpy().reshape(-1)
+        count = values.size
+
+        def task(place: int) -> None:
+            _fill(*key, values, place * _SHARE, min(count, (place + 1) * _SHARE))
+
+        parallel_for(task, -(-count // _SHARE))
         self.step += 1
 
     def get_state(self) -> Int64[Tensor, "2"]:

@@ -82,6 +82,8 @@ class RunConfig:
         0.0, "part of the training set kept apart and evaluated instead of the test set"
     )
     patience: int | None = _option(None, "stop after so many evaluations without improvement")
+    noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
+    noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
 
     def __post_init__(self) -> None:
         for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
@@ -133,6 +135,8 @@ class RunConfig:
             "epsilon": self.epsilon,
             "corner_activation": self.corner_activation,
             "noise_scale": self.noise_scale,
+            "noise_in": self.noise_in,
+            "noise_steps": self.noise_steps,
             "learnable_temperature": self.learnable_temperature or None,
         }
         for name, value in given.items():

@@ -235,16 +235,8 @@ def train(
     """As ``loop.train``, by all processes of ``team``, each of which calls this; only the leader has a ``folder``."""
     with team.introduced():
         team.subject = _subject(config, "")
-        return train_alone(
-            config,
-            network,
-            data,
-            folder=folder,
-            observers=observers,
-            should_stop=team.agreeing(should_stop),
-            threads=threads,
-            worker=team,
-        )
+        agreed: dict[str, Any] = {"should_stop": team.agreeing(should_stop), "worker": team}
+        return train_alone(config, network, data, folder=folder, observers=observers, threads=threads, **agreed)
 
 
 def execute(
@@ -263,19 +255,15 @@ def execute(
     The folder is the leader's alone: on several machines it need not be shared. The data must be on each of them.
     """
     config = config.resolved()
-    watched: dict[str, Any] = {
-        "observers": observers,
-        "should_stop": team.agreeing(should_stop),
-        "threads": threads,
-        "worker": team,
-    }
+    agreed: dict[str, Any] = {"should_stop": team.agreeing(should_stop), "worker": team}
     with contextlib.suppress(_NothingToDo), team.introduced():
         if dataset is None:
             dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
         team.subject = _subject(config, dataset.digest)
         if team.leads:
-            return runs.execute(config, folder=folder, dataset=dataset, **watched)
-        train_alone(config, runs.build_network(config, dataset), runs.training_data(config, dataset), **watched)
+            return runs.execute(config, folder=folder, dataset=dataset, observers=observers, threads=threads, **agreed)
+        network, data = runs.build_network(config, dataset), runs.training_data(config, dataset)
+        train_alone(config, network, data, observers=observers, threads=threads, **agreed)
     return None
 
 

@@ -58,7 +58,8 @@ class App {
     this.seen = element("canvas", { className: "seen", role: "img", "aria-label": "The picture as the network sees it" });
     this.seen.style.aspectRatio = `${input.columns} / ${input.rows}`;
     const levels = input.levels.length === 1 ? "ink or no ink" : `${input.levels.length + 1} shades`;
-    root.append(element("div", { className: "tools" }, ...tools, labelled("Centre and scale", centre, "missing")),
+    if (input.channels === 1) tools.push(labelled("Centre and scale", centre, "missing"));
+    root.append(element("div", { className: "tools" }, ...tools),
       element("div", { className: "seen-row" }, this.seen,
         element("p", { className: "hint" }, `What the network sees: ${input.rows} × ${input.columns} pixels, ${levels}.`)),
       this.thumbnails());

@@ -158,7 +158,7 @@ class Painter {
     const text = scale >= SYMBOLS_FROM;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.font = `${Math.round(scale * 0.3)}px ui-monospace, monospace`;
+    context.font = `${Math.round(scale * 0.23)}px ui-monospace, monospace`;
     for (let x = Math.max(0, Math.floor(left)); x < right; x++) {
       for (let y = Math.max(0, Math.floor(top)); y < Math.min(layout.rows, bottom); y++) {
         const n = layout.nodeAt(x, y);

@@ -76,7 +76,7 @@ class Inspector {
     const { circuit, model } = this;
     const outputs = this.outputsOf(k);
     const on = outputs.filter((n) => this.state.words[n] & 1);
-    this.title.textContent = circuit.readout.affine ? "The value" : `Class ${model.classes[k]}`;
+    this.title.textContent = circuit.readout.affine ? "The value" : `Class ${model.classes[k].replace(/^class /, "")}`;
     const offset = circuit.readout.offsets?.[k] ?? 0;
     const fixed = offset ? ` It starts at ${offset}.` : "";
     const how = circuit.readout.spec.kind === "linear" ? "weighs" : "counts";

@@ -21,7 +21,7 @@ class Layout {
     left = this.placeGates(circuit, left);
     this.classHeight = this.rows / Math.max(1, model.classes.length);
     this.classLeft = left;
-    this.classWidth = Math.max(3, this.gap * 0.8);
+    this.classWidth = Math.max(2, this.gap * 0.7);
     this.width = left + this.classWidth;
     this.cells = new Int32Array(this.width > 65535 ? 0 : Math.ceil(this.classLeft) * this.rows).fill(-1);
     for (let n = 0; n < circuit.nodes; n++) {

@@ -52,8 +52,12 @@ class Reasons {
     const weight = ({ flips, drop, gain }) => (flips.length ? 1e9 : 0) + Math.max(drop, this.circuit.readout.affine ? gain : 0);
     const order = this.findings.map((_, f) => f).filter((f) => weight(this.findings[f]) > 0)
       .sort((i, j) => weight(this.findings[j]) - weight(this.findings[i]) || i - j);
-    const most = Math.max(1e-9, ...this.findings.map(({ drop, gain }) => Math.max(drop, gain)));
+    const most = this.largest();
     this.list.replaceChildren(...order.slice(0, this.isImage ? 4 : LISTED).map((f) => this.reason(f, most)));
+  }
+
+  largest() {
+    return this.findings.reduce((most, { drop, gain }) => Math.max(most, drop, gain), 1e-9);
   }
 
   reason(f, most) {
@@ -79,7 +83,7 @@ class Reasons {
   draw() {
     if (!this.map || !this.ready) return;
     const { rows, columns, channels } = this.model.input;
-    const most = Math.max(1e-9, ...this.findings.map(({ drop, gain }) => Math.max(drop, gain)));
+    const most = this.largest();
     const { width, height, ratio } = fitCanvas(this.map);
     const context = this.map.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
