@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A packages=(
   [gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc [yosys]=yosys [valgrind]=valgrind
-  [node]=nodejs [chromium]=chromium [chromedriver]=chromium-driver
+  [node]=nodejs [chromium]=chromium
 )
 missing=()
 for tool in "${!packages[@]}"; do

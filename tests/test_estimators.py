@@ -484,6 +484,7 @@ def test_your_own_encoder_is_copied_and_fitted(iris):
         ("aiger", ".aag", b"aag "),
         ("dot", ".dot", b"digraph"),
         ("json", ".json", b"{"),
+        ("html", ".html", b"<!doctype html>"),
     ],
 )
 def test_export(fitted, tmp_path, to, suffix, opening):
@@ -500,7 +501,7 @@ def test_export_options_and_refusals(fitted, tmp_path):
     assert b"module iris" in fitted.export(tmp_path, to="verilog", module="iris").read_bytes()
     assert fitted.export(tmp_path / "model.aig", to="aiger").read_bytes().startswith(b"aig ")
     assert json.loads(fitted.export(tmp_path / "model.json", to="json").read_text())
-    with pytest.raises(ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json$"):
+    with pytest.raises(ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json, html$"):
         fitted.export(tmp_path, to="vhdl")
 
 

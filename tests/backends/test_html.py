@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +19,6 @@ from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.encoders import Identity, Table, Thermometer, Threshold
 from gatefit.gates import FORMULAS, Gate
 from strategies import layered_circuit
-from tools import require_tool
 
 ASSETS = Path(gatefit.backends.__file__).parent / "html_assets"
 NASTY = "</script><script>alert(1)</script><!-- ]]> &amp; \"'@MODEL@ \u2028 \x00 é"
@@ -201,15 +201,21 @@ def test_views_that_a_circuit_does_not_allow():
         to_html(image_circuit(table), view="image", image_shape=(8, 8, 1))
 
 
-def test_every_script_is_there_short_and_well_formed():
-    node = require_tool("node")
+def test_every_script_is_there_and_short():
     files = sorted(path.name for path in ASSETS.glob("*.js"))
     assert files == sorted(SCRIPTS)
     for name in files:
         lines = (ASSETS / name).read_text().splitlines()
         assert len(lines) < 300, name
         assert lines[0].startswith("/* "), name
-        subprocess.run([node, "--check", str(ASSETS / name)], check=True)
+
+
+def test_the_script_is_well_formed():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs the program 'node'; the tests in a browser run the script too")
+    script = Reader(to_html(image_circuit())).texts["script"][1]
+    subprocess.run([node, "--check", "-"], input=script, text=True, check=True)
 
 
 def luminance(colour: str) -> float:

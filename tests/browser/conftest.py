@@ -284,4 +284,4 @@ def digits() -> Dataset:
 @pytest.fixture(scope="session")
 def digits_circuit(digits: Dataset, train: Callable[..., Circuit]) -> Circuit:
     """A circuit that reads digits."""
-    return train(digits, width=600, depth=3, steps=250)
+    return train(digits, width=500, depth=2, steps=150)

@@ -1,6 +1,6 @@
 """A circuit as a hierarchy of Verilog modules, so that a tool can say what each part costs.
 
-    MODULE_encoder    features -> x         comparators (only where features are read)
+    MODULE_encoder    features -> bits      comparators (only where features are read)
     MODULE_gates      x -> y                the gates
     MODULE_popcount   y -> sums             one sum a class, by ``+``
     MODULE_argmax     sums -> class_index   a tree of comparisons (and the scores, delayed alike)
@@ -65,7 +65,8 @@ def to_verilog_modules(
     if feature_bits:
         body = Body()
         (inputs,) = write_encoder(body, circuit, False, feature_bits)
-        written.insert(0, _Part("encoder", inputs, (body, (Port("output", "x", circuit.inputs),))))
+        body.lines.append("    assign bits = x;")
+        written.insert(0, _Part("encoder", inputs, (body, (Port("output", "bits", circuit.inputs),))))
     regression = isinstance(circuit.readout, Affine)
     written.append(_Part("popcount", Port("input", "y", circuit.outputs.size), _popcount(sums, pipeline, counter)))
     if not regression:
@@ -145,13 +146,14 @@ def _argmax(sums: Sums, pipeline: Pipeline, scores: bool) -> tuple[Body, tuple[P
 def _top(module: str, parts: list[_Part], inputs: Port, outputs: tuple[Port, ...], pipeline: Pipeline) -> str:
     lines = [f"    localparam LATENCY = {pipeline.latency};"]
     last = parts[-1]
-    for part in parts:
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
         connections = [".clk(clk)"] * part.clocked + [f".{part.inputs.name}({part.inputs.name})"]
-        for port in part.outputs:
-            name = outputs[0].name if part is last and len(outputs) == 1 else port.name
-            connections.append(f".{port.name}({name})")
-            if part is not last:
-                lines.append(f"    wire {_range(port)}{port.name};")
+        if following is not None:
+            (port,) = part.outputs
+            lines.append(f"    wire {_range(port)}{following.inputs.name};")
+            connections.append(f".{port.name}({following.inputs.name})")
+        else:
+            connections += [f".{own.name}({port.name})" for own, port in zip(last.outputs, outputs, strict=True)]
         lines.append(f"    {module}_{part.name} {part.name} ({', '.join(connections)});")
     ports = [*[Port("input", "clk", 1)] * (pipeline.latency > 0), inputs, *outputs]
     return _module(module, ports, "\n".join(lines))

@@ -18,6 +18,7 @@ from gatefit.cli import (
     export,
     info,
     predict,
+    prune,
     report,
     reproduce,
     runs,
@@ -115,6 +116,7 @@ _add("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
 _add("report", report.report, report.EXAMPLE)
 _add("view", view.view, view.EXAMPLE)
 _add("synth", synth.synth, synth.EXAMPLE)
+_add("prune", prune.prune, prune.EXAMPLE)
 _add("demo", demo.demo, demo.EXAMPLE)
 
 

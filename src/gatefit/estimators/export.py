@@ -15,6 +15,7 @@ FORMATS: Final[dict[str, tuple[str, str, str]]] = {
     "aiger": ("gatefit.backends.aiger", "to_aiger", ".aag"),
     "dot": ("gatefit.backends.dot", "to_dot", ".dot"),
     "json": ("gatefit.backends.json_export", "to_json", ".json"),
+    "html": ("gatefit.backends.html", "to_html", ".html"),
 }
 """For each format the module and function that write it, and the usual end of a file's name."""
 

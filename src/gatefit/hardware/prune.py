@@ -1,9 +1,10 @@
 """Fewer outputs a class: the popcount, often the largest part on an FPGA, shrinks with what it counts.
 
-    score_k = offset_k + Σ_i y_i     ->     score_k = offset_k + round(Σ_dropped ȳ_i) + Σ_kept y_i
+    score_k = offset_k + Σ_i y_i     ->     score_k = offset_k + b_k + Σ_kept y_i
 
-A dropped output is replaced by its mean over the training set, so that classes stay balanced. Which to drop is
-decided in rounds, by the second-order change of the cross-entropy L of softmax(score / τ):
+A dropped output is replaced by its mean over the training set; b_k is the sum of these means, balanced between the
+classes by Newton steps and rounded. It costs nothing. Which outputs to drop is decided in
+rounds, by the second-order change of the cross-entropy L of softmax(score / τ):
 
     ΔL_i = Σ_s  -g_s d_si + h_s d_si² / 2         d = (y - ȳ) / τ      g = p_k - [label = k]      h = p_k (1 - p_k)
 
@@ -14,14 +15,15 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
 from gatefit.backends.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 
 ROUND: Final = 0.05
-"""Part of the outputs dropped before probabilities are computed again."""
+NEWTON_STEPS: Final = 2
+"""Part of the outputs dropped before probabilities are computed again, and steps that balance the classes then."""
 
 
 def prune_readout(
@@ -45,39 +47,44 @@ def prune_readout(
     if len(bits) != len(labels) or not len(bits):
         raise ValueError(f"pruning needs training samples with labels, got {len(bits)} samples, {len(labels)} labels")
     values = Engine(circuit).outputs(bits)
-    kept, means = _choose(values, readout, np.asarray(labels), outputs)
-    dropped = np.setdiff1d(np.arange(circuit.outputs.size), kept)
-    moved = np.bincount(readout.groups[dropped], means[dropped], minlength=readout.classes)
-    narrower = GroupSum(readout.groups[kept], readout.offsets + np.rint(moved).astype(np.int64), readout.temperature)
+    kept, biases = _choose(values, readout, np.asarray(labels), outputs)
+    offsets = readout.offsets + np.rint(biases).astype(np.int64)
+    # A class is chosen by differences: the smallest offset can be zero, and sums need fewer bits.
+    narrower = GroupSum(readout.groups[kept], offsets - offsets.min(), readout.temperature)
     return replace(circuit, outputs=circuit.outputs[kept], readout=narrower)
 
 
 def _choose(
     values: Bool[np.ndarray, "samples outputs"], readout: GroupSum, labels: Int64[np.ndarray, "samples"], target: int
-) -> tuple[Int64[np.ndarray, "kept"], Float32[np.ndarray, "outputs"]]:
-    """The outputs to keep, in order, and every output's mean."""
+) -> tuple[Int64[np.ndarray, "kept"], Float64[np.ndarray, "classes"]]:
+    """The outputs to keep, in order, and what is added to the classes' scores for the others."""
     means = values.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = values.astype(np.float32) - means
-    groups = readout.groups
-    rows = np.arange(len(labels))
+    groups, classes = readout.groups, readout.classes
+    wanted = np.eye(classes, dtype=np.float32)[labels]
     scores = readout.scores(values).astype(np.float32)
     kept = np.arange(values.shape[1])
-    while kept.size > target:
+    biases = np.zeros(classes)
+    while True:
         # Fewer outputs spread less: the temperature shrinks with their root, as it grew with it in training.
-        temperature = readout.temperature * np.sqrt(kept.size / values.shape[1])
-        logits = scores / temperature
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities = powers / powers.sum(axis=1, keepdims=True)
-        slope, curve = probabilities.copy(), probabilities * (1 - probabilities)
-        slope[rows, labels] -= 1
+        temperature = readout.temperature * float(np.sqrt(kept.size / values.shape[1]))
+        for _ in range(NEWTON_STEPS):
+            slope, curve = _derivatives(scores / temperature, wanted)
+            # Half a step, since all classes move at once; bounded where hardly any sample is undecided.
+            step = -0.5 * slope.mean(axis=0) / np.maximum(curve.mean(axis=0), 1e-6)
+            step = temperature * np.clip(step, -2, 2)
+            scores += step
+            biases += step
+        if kept.size == target:
+            return kept, biases
         change = np.empty(kept.size)
-        for k in range(readout.classes):
+        for k in range(classes):
             own = groups[kept] == k
             d = centred[:, kept[own]] / temperature
             change[own] = -(slope[:, k] @ d) + 0.5 * (curve[:, k] @ (d * d))
-        sizes = np.bincount(groups[kept], minlength=readout.classes)
+        sizes = np.bincount(groups[kept], minlength=classes)
         count = min(kept.size - target, max(1, int(ROUND * kept.size)))
-        leaving = []
+        leaving: list[int] = []
         for i in np.argsort(change, kind="stable").tolist():
             k = groups[kept[i]]
             if sizes[k] > 1:  # a class that nothing counts for could never change its score
@@ -87,5 +94,14 @@ def _choose(
                 break
         for i in leaving:
             scores[:, groups[kept[i]]] -= centred[:, kept[i]]
+            biases[groups[kept[i]]] += means[kept[i]]
         kept = np.delete(kept, leaving)
-    return kept, means
+
+
+def _derivatives(
+    logits: Float32[np.ndarray, "samples classes"], wanted: Float32[np.ndarray, "samples classes"]
+) -> tuple[Float32[np.ndarray, "samples classes"], Float32[np.ndarray, "samples classes"]]:
+    """Of the cross-entropy by each logit: first, and second (its diagonal)."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities - wanted, probabilities * (1 - probabilities)
