@@ -20,11 +20,11 @@ from gatefit.backends.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
 from gatefit.datasets import load_dataset
+from gatefit.harden import harden
 from gatefit.hardware.build import Build, Settings
 from gatefit.hardware.flow import resolve_stages, verdict
 from gatefit.hardware.prune import prune_readout
 from gatefit.hardware.targets import TARGETS
-from gatefit.harden import harden
 from gatefit.training.config import RunConfig
 from gatefit.training.runs import execute
 

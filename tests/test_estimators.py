@@ -501,7 +501,9 @@ def test_export_options_and_refusals(fitted, tmp_path):
     assert b"module iris" in fitted.export(tmp_path, to="verilog", module="iris").read_bytes()
     assert fitted.export(tmp_path / "model.aig", to="aiger").read_bytes().startswith(b"aig ")
     assert json.loads(fitted.export(tmp_path / "model.json", to="json").read_text())
-    with pytest.raises(ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json, html$"):
+    with pytest.raises(
+        ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json, html$"
+    ):
         fitted.export(tmp_path, to="vhdl")
 
 

@@ -11,8 +11,21 @@ from gatefit import __version__
 from gatefit.training.config import RunConfig
 
 VERBS = [
-    "train", "evaluate", "compile", "optimise", "prove", "predict", "export", "info", "datasets", "runs", "reproduce",
-    "report", "view", "synth", "demo",
+    "train",
+    "evaluate",
+    "compile",
+    "optimise",
+    "prove",
+    "predict",
+    "export",
+    "info",
+    "datasets",
+    "runs",
+    "reproduce",
+    "report",
+    "view",
+    "synth",
+    "demo",
 ]
 
 

@@ -8,10 +8,11 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine
 from gatefit.encoders import Threshold
 from gatefit.hardware import build as builds
+from gatefit.hardware import tools
 from gatefit.hardware.bench import harness, harness_bench, make_vectors
 from gatefit.hardware.build import Build, Settings
 from gatefit.hardware.flow import verdict
-from gatefit.hardware.simulation import run_bench
+from gatefit.hardware.simulation import Registers, run_bench
 from gatefit.hardware.targets import TARGETS, Device
 from gatefit.hardware.tools import MissingToolError, find_nextpnr, find_simulator
 from gatefit.hardware.vectors import pack_features
@@ -41,7 +42,7 @@ def require_nextpnr(family):
         require_tool(f"nextpnr-{family}")
 
 
-@pytest.mark.parametrize(("target", "stages"), [("ice40", 2), ("ecp5", 0)])
+@pytest.mark.parametrize(("target", "stages"), [("ice40", 7), ("ecp5", 0)])
 def test_placed_and_routed_netlists_agree(target, stages, tmp_path):
     require_nextpnr(target)
     content = built(tmp_path, target, stages)
@@ -68,6 +69,31 @@ def test_generic_tables_are_counted_and_simulated(tmp_path):
     assert set(statuses(content).values()) == {"done"}, content["steps"]
     assert "routed" not in content
     assert content["core"] == content["whole"]
+
+
+@pytest.fixture
+def pip_yosys(monkeypatch):
+    """The pip package, although the system has a yosys."""
+    real = tools.shutil.which
+    hidden = {"yosys"}
+    monkeypatch.setattr(tools.shutil, "which", lambda name, **more: None if name in hidden else real(name, **more))
+    tools.forget()
+    try:
+        found = tools.find_yosys()
+    except MissingToolError:
+        require_tool("pyosys")
+    yield found
+    tools.forget()
+
+
+def test_the_pip_package_of_yosys_does_as_well(tmp_path, pip_yosys):
+    require_tool("iverilog")
+    chosen = TARGETS["ice40"]
+    settings = Settings(BITS, timeout=300.0, route=False)
+    content = Build(CIRCUIT, chosen, chosen.device("hx1k"), 1, tmp_path, settings).run()
+    assert pip_yosys.origin.startswith("pip: ")
+    assert set(statuses(content).values()) == {"done"}, content["steps"]
+    assert "routed" not in content
 
 
 @pytest.mark.slow
@@ -127,12 +153,12 @@ def test_too_large_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_the_harness_finds_a_wrong_circuit(tmp_path):
-    """The bench through four pins, on Verilog that no tool has touched: right, and with one gate changed."""
+    """The bench through five pins, on Verilog that no tool has touched: right, and with one gate changed."""
     require_tool("iverilog")
     modules = to_verilog_modules(CIRCUIT, "net", pipeline_stages=2, counter=3)
     vectors = make_vectors(CIRCUIT, modules, BITS)
     vectors.write(tmp_path)
-    bench = harness_bench("net_harness", 2, vectors, {})
+    bench = harness_bench(Registers("net_harness", {}, None), 2, vectors)
     (tmp_path / "bench.v").write_text(bench.replace("t < 2;", f"t < {len(BITS)};").replace("t = 2;", "t = 99;"))
     text = modules.text + harness(modules)
     for changed, differ in ((text, 0), (text.replace(" ^ ", " | ", 1), None)):

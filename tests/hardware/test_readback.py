@@ -18,11 +18,13 @@ from tools import require_tool
 CIRCUIT = layered_circuit(np.random.default_rng(1), 10, 30, 3, 3, gates=range(1, 15))
 
 
-@pytest.mark.parametrize("stages", [0, 3])
+@pytest.mark.parametrize("stages", [0, 3, 9])
 def test_the_export_is_proven_whatever_its_registers(stages, tmp_path):
     require_tool("yosys")
     text = to_verilog_modules(CIRCUIT, "net", pipeline_stages=stages).text
     (tmp_path / "design.v").write_text(text)
+    gates = text[text.index("module net_gates") : text.index("endmodule")]
+    assert ("posedge clk" in gates) == (stages > 3)
     shown = prove_gates(CIRCUIT, find_yosys(), "design.v", "", "net", tmp_path, 60)
     assert shown.startswith("30 outputs equal on every input")
 
@@ -48,6 +50,8 @@ def test_ports_are_matched_by_name_not_by_order():
     assert np.array_equal(simulate(found, patterns), expected)
     with pytest.raises(ToolError, match="does not name the 2 inputs x, each once"):
         from_yosys(text.replace("x[1]", "x[0]"), circuit)
+    with pytest.raises(ToolError, match="Yosys's AIGER file cannot be read back: AIGER"):
+        from_yosys(text.replace("aag 3", "aag 2"), circuit)
 
 
 def test_models_of_cells_are_found_through_includes(tmp_path):

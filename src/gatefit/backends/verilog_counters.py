@@ -8,36 +8,66 @@ addition is left, which tools map to a carry chain. Against a plain sum written 
 the tables of 4 inputs (counter 3) and a quarter of those of 6 (counter 6), and is shallower.
 """
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 from gatefit.backends.verilog_pipeline import Body
 
 SIZES = (3, 6)
 
 
-def count_ones(body: Body, stem: str, bits: list[str], counter: int) -> list[str]:
-    """One or two terms whose sum is the number of ones; wires are named after ``stem``."""
+def count_ones(body: Body, stem: str, bits: list[str], counter: int, cuts: Sequence[float] = ()) -> list[str]:
+    """One or two terms whose sum is the number of ones; wires are named after ``stem``.
+
+    Every number in ``cuts`` puts a register on each path, that part of the tree's levels down.
+    """
     if counter not in SIZES:
         raise ValueError(f"a counter takes 3 bits (tables of 4 inputs) or 6 (tables of 6 inputs), got {counter}")
     columns: dict[int, list[str]] = {0: list(bits)}
-    count = 0
-    while max(map(len, columns.values())) > 2:
-        compressed: dict[int, list[str]] = {}
-        for weight in sorted(columns):
-            column = columns[weight]
-            while len(column) > 2:
-                size = min(counter, len(column)) if len(column) > 4 else 3
-                group, column = column[:size], column[size:]
-                for place, bit in enumerate(_counter(body, f"{stem}_{count}", group)):
-                    compressed.setdefault(weight + place, []).append(bit)
-                count += 1
-            compressed.setdefault(weight, []).extend(column)
-        columns = compressed
+    last = _levels(len(bits), counter)
+    numbers = iter(range(len(bits)))
+    for level in range(last + 1):
+        cycles = sum(round(cut * last) == level for cut in cuts)
+        columns = {weight: [body.delayed(bit, cycles) for bit in column] for weight, column in columns.items()}
+        if level < last:
+            groups = list(_groups(columns, counter))
+            columns = {}
+            for weight, group in groups:
+                counted = _counter(body, f"{stem}_{next(numbers)}", group) if len(group) > 2 else group
+                for place, bit in enumerate(counted):
+                    columns.setdefault(weight + (place if len(group) > 2 else 0), []).append(bit)
     if len(bits) <= 2:
-        return list(bits)
+        return columns[0]
     rows = []
     for row in (0, 1):
         digits = [columns.get(weight, [])[row : row + 1] for weight in range(len(bits).bit_length())]
         rows.append("{" + ", ".join(digit[0] if digit else "1'b0" for digit in reversed(digits)) + "}")
     return rows
+
+
+def _groups(columns: dict[int, list[str]], counter: int) -> Iterator[tuple[int, list[str]]]:
+    """The bits of each column in groups that are counted; one or two that are left go on as they are."""
+    for weight in sorted(columns):
+        column = columns[weight]
+        while len(column) > 2:
+            size = min(counter, len(column)) if len(column) > 4 else 3
+            yield weight, column[:size]
+            column = column[size:]
+        if column:
+            yield weight, column
+
+
+def _levels(bits: int, counter: int) -> int:
+    """Levels of counters until no column is higher than two."""
+    heights = {0: bits}
+    levels = 0
+    while max(heights.values()) > 2:
+        compressed: Counter[int] = Counter()
+        for weight, group in _groups({w: ["x"] * h for w, h in heights.items()}, counter):
+            counted = len(group).bit_length() if len(group) > 2 else 0
+            compressed.update({weight + place: 1 for place in range(counted)} if counted else {weight: len(group)})
+        heights, levels = dict(compressed), levels + 1
+    return levels
 
 
 def _counter(body: Body, stem: str, bits: list[str]) -> list[str]:

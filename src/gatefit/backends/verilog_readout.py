@@ -72,29 +72,31 @@ def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeli
 
     ``counter`` adds single bits by trees of counters of 3 or 6 bits; 0 leaves that to the tool.
     """
-    level, largest, last = 0, 1, pipeline.adder_levels
+    last = pipeline.adder_levels
+    inner = [cut for cut in pipeline.adder_cuts if cut != last]
+    if counter:
+        terms = count_ones(body, f"sum_{k}", terms, counter, [cut / last for cut in inner])
+    else:
+        terms = _partial_sums(body, k, terms, inner)
+    offset = number(sums.offsets[k], sums.width)
+    expression = _plus([*terms, offset] if sums.offsets[k] or not terms else terms)
+    name = body.wire(f"sum_{k}", expression, sums.width, sums.signed)
+    return body.delayed(name, 1, sums.width, sums.signed) if last in pipeline.adder_cuts else name
 
-    def total(stem: str, added: list[str]) -> list[str]:
-        # Only before the first register are the terms single bits.
-        return count_ones(body, stem, added, counter) if counter and level == 0 else added
 
-    for number_of_cut, cut in enumerate(pipeline.adder_cuts, start=1):
-        if cut == last:
-            break
+def _partial_sums(body: Body, k: int, terms: list[str], cuts: list[int]) -> list[str]:
+    """Sums of ever more outputs, registered after the adder levels ``cuts``."""
+    level, largest = 0, 1
+    for number_of_cut, cut in enumerate(cuts, start=1):
         size = 2 ** (cut - level)
         largest *= size
         width = largest.bit_length()
         partial = []
         for i in range(0, len(terms), size):
-            stem = f"part_{k}_{number_of_cut}_{i // size}"
-            name = body.wire(stem, _plus(total(stem, terms[i : i + size])), width)
+            name = body.wire(f"part_{k}_{number_of_cut}_{i // size}", _plus(terms[i : i + size]), width)
             partial.append(body.delayed(name, 1, width))
         terms, level = partial, cut
-    terms = total(f"sum_{k}", terms)
-    offset = number(sums.offsets[k], sums.width)
-    expression = _plus([*terms, offset] if sums.offsets[k] or not terms else terms)
-    name = body.wire(f"sum_{k}", expression, sums.width, sums.signed)
-    return body.delayed(name, 1, sums.width, sums.signed) if last in pipeline.adder_cuts else name
+    return terms
 
 
 def write_argmax(body: Body, sums: Sums, scores: list[str], pipeline: Pipeline) -> str:

@@ -1,4 +1,4 @@
-"""Verilog around the circuit: a harness that needs four pins whatever the circuit's ports, and benches that check.
+"""Verilog around the circuit: a harness that needs five pins whatever the circuit's ports, and benches that check.
 
     harness    shift_in -> input register -> circuit -> output register -> shift register -> shift_out
     bench      applies vectors, compares every output with the engine's, prints how many differ
@@ -20,6 +20,7 @@ from gatefit.backends.verilog_modules import Modules
 from gatefit.backends.verilog_readout import readout_sums
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, Linear
+from gatefit.hardware.simulation import Registers
 
 PIN_VECTORS: Final = 2
 """Vectors that go in through the pin, one bit a clock; all others are put into the input register directly."""
@@ -78,20 +79,23 @@ def harness(modules: Modules) -> str:
     inputs, outputs = modules.inputs.width, sum(port.width for port in modules.outputs)
     shifted = f"{{in_q[{inputs - 2}:0], shift_in}}" if inputs > 1 else "shift_in"
     return f"""
-// Not part of the circuit: four pins for any number of ports, and registers around the circuit.
+// Not part of the circuit: five pins for any number of ports, and registers around the circuit.
 module {modules.module}_harness (
     input wire clk,
+    input wire shift,
     input wire shift_in,
     input wire load,
     output wire shift_out
 );
-    reg [{inputs - 1}:0] in_q;
+    // Kept, so that benches find them in every netlist.
+    (* keep *) reg [{inputs - 1}:0] in_q;
     wire [{outputs - 1}:0] answer;
-    reg [{outputs - 1}:0] out_q;
+    (* keep *) reg [{outputs - 1}:0] out_q;
     reg [{outputs - 1}:0] shift_q;
     {modules.module} core ({_connections(modules, "in_q", "answer")});
     always @(posedge clk) begin
-        in_q <= {shifted};
+        // Enabled by a pin: else a register of the circuit that follows one bit would be merged with the next bit.
+        if (shift) in_q <= {shifted};
         out_q <= answer;
         shift_q <= load ? out_q : shift_q >> 1;
     end
@@ -132,48 +136,65 @@ endmodule
 """
 
 
-def harness_bench(module: str, latency: int, vectors: Vectors, registers: dict[int, list[str]]) -> str:
-    """Drives the harness: a few vectors through its pin, the others by forcing its input register.
+def harness_bench(registers: Registers, latency: int, vectors: Vectors) -> str:
+    """Drives the harness: a few vectors through its pins, in and out.
 
-    ``registers`` are the names of each input bit's net. All answers leave by the pin.
+    The others are put into its input register, and their answers read from its output register, if that can be
+    seen: through the pins each would take as many clocks as the circuit has ports.
     """
-    count, inputs, outputs = len(vectors.stimulus), vectors.inputs, vectors.outputs
+    module, count, inputs, outputs = registers.top, len(vectors.stimulus), vectors.inputs, vectors.outputs
     # The blank ends an escaped name. iverilog evaluates the right side once, so this is done for every vector.
     force = "\n".join(
-        f"        force dut.\\{name} = in[{i}];" for i, names in sorted(registers.items()) for name in names
+        f"        force dut.\\{name} = in[{i}];" for i, names in sorted(registers.inputs.items()) for name in names
     )
+    if registers.outputs is None:
+        seen = "        unload;"
+    else:
+        seen = "        out = {" + ", ".join(reversed(registers.outputs)) + "};"
     return f"""`timescale 1ns / 1ps
 module bench;
-    reg clk = 1'b0, shift_in = 1'b0, load = 1'b0;
+    reg clk = 1'b0, shift = 1'b0, shift_in = 1'b0, load = 1'b0;
     wire shift_out;
     reg [{inputs - 1}:0] in;
     reg [{outputs - 1}:0] out;
     reg [{inputs - 1}:0] stimulus [0:{count - 1}];
     reg [{outputs - 1}:0] expected [0:{count - 1}];
     integer t, i, failures;
-    {module} dut (.clk(clk), .shift_in(shift_in), .load(load), .shift_out(shift_out));
+    {module} dut (.clk(clk), .shift(shift), .shift_in(shift_in), .load(load), .shift_out(shift_out));
     task tick; begin #5 clk = 1'b1; #5 clk = 1'b0; end endtask
     task put; begin
 {force}
     end endtask
-    task compare; begin
-        for (i = 0; i < {latency + 1}; i = i + 1) tick;
+    task unload; begin
         load = 1'b1;
         tick;
         load = 1'b0;
         for (i = 0; i < {outputs}; i = i + 1) begin out[i] = shift_out; tick; end
-        if (out !== expected[t]) failures = failures + 1;
     end endtask
+    task look; begin
+{seen}
+    end endtask
+    task compare; begin if (out !== expected[t]) failures = failures + 1; end endtask
     initial begin
         $readmemh("stimulus.hex", stimulus);
         $readmemh("expected.hex", expected);
         failures = 0;
         for (t = 0; t < {min(PIN_VECTORS, count)}; t = t + 1) begin
             in = stimulus[t];
+            shift = 1'b1;
             for (i = {inputs - 1}; i >= 0; i = i - 1) begin shift_in = in[i]; tick; end
+            shift = 1'b0;
+            for (i = 0; i < {latency + 1}; i = i + 1) tick;
+            unload;
             compare;
         end
-        for (t = {min(PIN_VECTORS, count)}; t < {count}; t = t + 1) begin in = stimulus[t]; put; compare; end
+        for (t = {min(PIN_VECTORS, count)}; t < {count}; t = t + 1) begin
+            in = stimulus[t];
+            put;
+            for (i = 0; i < {latency + 1}; i = i + 1) tick;
+            look;
+            compare;
+        end
         $display("DIFFER %0d OF %0d", failures, {count});
         $finish;
     end

@@ -22,7 +22,7 @@ from gatefit.hardware.bench import ROUTED_ECP5, core_bench, harness, harness_ben
 from gatefit.hardware.cells import Cells, read_kinds, read_levels, read_statistics
 from gatefit.hardware.readback import DifferentError, prove_gates
 from gatefit.hardware.route import TooLargeError, place_and_route
-from gatefit.hardware.simulation import cell_models, input_registers, module_texts, run_bench
+from gatefit.hardware.simulation import cell_kinds, cell_models, find_registers, run_bench
 from gatefit.hardware.targets import Device, Target
 from gatefit.hardware.tools import MissingToolError, ToolError, ToolTimeoutError, find_nextpnr, find_yosys
 
@@ -135,10 +135,7 @@ class Build:
 
     def _prove_parts(self) -> str:
         kinds = read_kinds(self.folder / "parts_stat.json").get(f"{MODULE}_gates", {})
-        # Cells of Yosys itself need no model.
-        named = {kind for kind in kinds if not kind.startswith("$")}
-        models = module_texts(cell_models(find_yosys(), self.target), named) if named else ""
-        return self._proven("parts.v", models)
+        return self._proven("parts.v", cell_models(find_yosys(), self.target, kinds))
 
     def _proven(self, source: str, models: str) -> str:
         return prove_gates(self.circuit, find_yosys(), source, models, MODULE, self.folder, self.settings.timeout)
@@ -168,15 +165,20 @@ class Build:
         return ", ".join(f"{part} {row['tables']:,}" for part, row in rows.items()) + " tables"
 
     def _simulate_netlist(self) -> str:
-        models = cell_models(find_yosys(), self.target)
-        bench = core_bench(self.modules, self.vectors)
-        if self.wrapped:
-            whole = self.folder / "whole_nets.json"
-            top, registers = input_registers(whole, whole, self.vectors.inputs)
-            bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
-        (self.folder / "whole_bench.v").write_text(bench, encoding="ascii")
-        sources = ["whole_bench.v", "whole.v"]
-        return self._compared(run_bench(sources, self.folder, "whole_simulate", self.settings.timeout, models))
+        bench = self._harness_bench("whole_nets.json") if self.wrapped else core_bench(self.modules, self.vectors)
+        kinds = read_kinds(self.folder / "whole_stat.json")[self.top]
+        return self._simulated("whole", bench, cell_models(find_yosys(), self.target, kinds))
+
+    def _simulated(self, stem: str, bench: str, models: str) -> str:
+        (self.folder / f"{stem}_bench.v").write_text(bench, encoding="ascii")
+        (self.folder / f"{stem}_cells.v").write_text(models, encoding="utf-8")
+        sources = [f"{stem}_bench.v", f"{stem}.v", f"{stem}_cells.v"]
+        return self._compared(run_bench(sources, self.folder, f"{stem}_simulate", self.settings.timeout))
+
+    def _harness_bench(self, netlist: str) -> str:
+        files = self.folder / "whole_nets.json", self.folder / netlist
+        registers = find_registers(*files, self.vectors.inputs, self.vectors.outputs)
+        return harness_bench(registers, self.modules.pipeline.latency, self.vectors)
 
     def _route(self) -> str:
         assert self.device is not None
@@ -206,17 +208,11 @@ class Build:
 
     def _simulate_routed(self) -> str:
         self._yosys("routed", scripts.to_netlist("whole_routed.json", "routed.v"))
-        netlists = self.folder / "whole_nets.json", self.folder / "whole_routed.json"
-        top, registers = input_registers(*netlists, self.vectors.inputs)
-        bench = harness_bench(top, self.modules.pipeline.latency, self.vectors, registers)
-        (self.folder / "routed_bench.v").write_text(bench, encoding="ascii")
-        sources, models = ["routed_bench.v", "routed.v"], []
+        bench = self._harness_bench("whole_routed.json")
         if self.target.name == "ecp5":
-            (self.folder / "routed_cells.v").write_text(ROUTED_ECP5, encoding="ascii")
-            sources.append("routed_cells.v")
-        else:
-            models = cell_models(find_yosys(), self.target)
-        return self._compared(run_bench(sources, self.folder, "routed_simulate", self.settings.timeout, models))
+            return self._simulated("routed", bench, ROUTED_ECP5)
+        kinds = cell_kinds(self.folder / "whole_routed.json")
+        return self._simulated("routed", bench, cell_models(find_yosys(), self.target, kinds))
 
     def _summarise(self) -> None:
         content = self.content

@@ -68,4 +68,7 @@ def from_yosys(text: str, like: Circuit) -> Circuit:
             raise ToolError(
                 f"Yosys's AIGER file does not name the {count} {name}, each once; this is a defect, report it"
             )
-    return from_aiger(renamed, like)
+    try:
+        return from_aiger(renamed, like)
+    except ValueError as reason:
+        raise ToolError(f"Yosys's AIGER file cannot be read back: {reason}; this is a defect, report it") from None

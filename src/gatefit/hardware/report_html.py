@@ -57,7 +57,7 @@ def html_report(report: dict[str, Any]) -> str:
         "longest path; latency is from the input register to the registered answer.</p>",
         _table(*build_rows(report)),
         "<h2>Parts</h2><p class='note'>LUTs / flip-flops of each part, synthesised apart: nothing is shared across "
-        "their borders, so they add up to more than the whole.</p>",
+        "their borders, so they need not add up to the whole.</p>",
         _bars(report),
         _table(*part_rows(report)),
         "<h2>Steps</h2>",

@@ -1,7 +1,7 @@
 """The Yosys scripts of the flow, one command a line.
 
     whole    flattened: what is placed, routed and simulated
-    split    the parts kept apart: what each costs; nothing is shared across their borders, so they add up to more
+    split    the parts kept apart: what each costs; nothing is shared across their borders
     readback a module as an and-inverter graph, registers made transparent: what is proven
 
 A pipeline without feedback computes its combinational function some cycles later, whatever its registers hold at
@@ -52,6 +52,7 @@ def readback(sources: list[str], module: str, transparent: str, out: str) -> str
         "opt_dff -nodffe -nosdff",
         f"techmap -map {transparent}",
         "techmap",
+        f"delete -port {module}/w:clk",  # nothing is clocked any more
         "opt_clean",
         "aigmap",
         f"write_aiger -ascii -symbols {out}",

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +35,23 @@ def run_bench(sources: list[str], folder: Path, stem: str, timeout: float, libra
     return int(found[1])
 
 
-def cell_models(yosys: Tool, target: Target) -> list[Path]:
-    """Yosys's models of the target's cells."""
-    found = [] if yosys.share is None else [yosys.share / path for path in target.models]
+def cell_models(yosys: Tool, target: Target, kinds: Iterable[str]) -> str:
+    """Yosys's own models of cells of these kinds, as Verilog."""
+    # Cells of Yosys itself are written as expressions, and need no model.
+    named = {kind for kind in kinds if not kind.startswith("$")}
+    if not named:
+        return ""
     missing = [path for path in target.models if yosys.share is None or not (yosys.share / path).is_file()]
-    if missing:
+    if missing or yosys.share is None:
         raise ToolError(f"yosys {yosys.version} comes without its cell models {', '.join(missing)}; install it again")
-    return found
+    return module_texts([yosys.share / path for path in target.models], named)
 
 
 def module_texts(paths: list[Path], names: set[str]) -> str:
     """The text of some modules in Verilog files, and in the files that they include.
 
-    Yosys takes minutes to elaborate the memories among a family's cells, so it is handed only what a netlist uses.
+    Yosys takes minutes to elaborate the memories among a family's cells, and iverilog does not parse all of them: both
+    are handed only what a netlist uses.
     """
     texts, seen = [], set()
     queue = list(paths)
@@ -73,22 +79,57 @@ def module_texts(paths: list[Path], names: set[str]) -> str:
     return "\n".join([*macros, *(found_modules[name] for name in sorted(names)), ""])
 
 
-def input_registers(synthesised: Path, netlist: Path, inputs: int) -> tuple[str, dict[int, list[str]]]:
-    """The top module of NETLIST, and the names there of each bit of the harness's input register.
+@dataclass(frozen=True)
+class Registers:
+    """Where a netlist of the harness holds its input and its answer."""
+
+    top: str
+    inputs: dict[int, list[str]]
+    """Names of each input bit's net; none for a bit that the circuit does not use."""
+    outputs: list[str] | None
+    """An expression for each bit of the answer, lowest first; None where one cannot be seen."""
+
+
+def find_registers(synthesised: Path, netlist: Path, inputs: int, outputs: int) -> Registers:
+    """The registers of the harness in NETLIST.
 
     A net may go by the name of anything that is equal to it, so all names that it had when it was SYNTHESISED are
-    looked for. An input that the circuit does not use may have no net any more.
+    looked for.
     """
     _, before = _harness(synthesised)
     top, now = _harness(netlist)
-    names: dict[int, list[str]] = {}
+    names: dict[int | str, list[str]] = {}
     for name, net in before.items():
-        if len(net["bits"]) == 1:  # whole vectors were split before they were written
+        if len(net["bits"]) == 1:  # vectors were split before they were written
             names.setdefault(net["bits"][0], []).append(name)
-    register = {i: before[f"in_q[{i}]"]["bits"][0] for i in range(inputs) if f"in_q[{i}]" in before}
-    if inputs == 1 and "in_q" in before:
-        register = {0: before["in_q"]["bits"][0]}
-    return top, {i: [name for name in names[bit] if name in now] for i, bit in register.items()}
+
+    def bit(register: str, i: int, width: int) -> int | str | None:
+        net = before.get(register if width == 1 else f"{register}[{i}]")
+        return None if net is None else net["bits"][0]
+
+    def found(register: str, i: int, width: int) -> list[str]:
+        number = bit(register, i, width)
+        return [name for name in names.get(number, []) if name in now] if isinstance(number, int) else []
+
+    answer = []
+    for i in range(outputs):
+        value = bit("out_q", i, outputs)
+        seen = [f"1'b{value}"] if value in ("0", "1") else [f"dut.\\{name} " for name in found("out_q", i, outputs)]
+        answer += seen[:1]
+    return Registers(
+        top,
+        {i: found("in_q", i, inputs) for i in range(inputs)},
+        answer if len(answer) == outputs else None,
+    )
+
+
+def cell_kinds(netlist: Path) -> set[str]:
+    """The types of all cells of a netlist in JSON."""
+    try:
+        modules = json.loads(netlist.read_text(encoding="utf-8"))["modules"].values()
+        return {str(cell["type"]) for module in modules for cell in module["cells"].values()}
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        raise ToolError(f"{netlist.name} is not a netlist ({reason!r})") from None
 
 
 def _harness(netlist: Path) -> tuple[str, dict[str, Any]]:
