@@ -85,6 +85,28 @@ def test_an_export_is_sorted_and_complete(filled, tmp_path):
     assert export(filled, tmp_path / "ends", diagnostics="none")[2] is None
 
 
+def test_an_export_of_curves_keeps_the_ends_and_what_is_drawn_over_time(filled, tmp_path):
+    everything = [json.loads(line) for line in export(filled, tmp_path / "all")[2].decode().splitlines()]
+    curves = [json.loads(line) for line in export(filled, tmp_path, diagnostics="curves")[2].decode().splitlines()]
+    ends = [line for line in everything if line["step"] in (0, 60)]
+    assert [line for line in curves if line["step"] in (0, 60)] == ends
+    between = [line for line in curves if line not in ends]
+    assert {line["name"] for line in between} == {"gradient_norms", "commitment", "entropy"}
+    whole = {(line["identity"], line["name"], line["step"]): line["value"] for line in everything}
+    for line in between:
+        value = whole[line["identity"], line["name"], line["step"]]
+        assert line["value"] == (None if value is None else {key: value[key] for key in line["value"]})
+    drawn = [(line["name"], line["value"]) for line in between if line["value"] is not None]
+    assert {len(value["by_layer"]) for name, value in drawn if name == "entropy"} == {CONFIG.depth}
+    assert {tuple(value) for name, value in drawn if name == "commitment"} == {("std_c_ab",)}
+    assert all("ratio" in value and "by_layer" not in value for name, value in drawn if name == "gradient_norms")
+    with open_results(tmp_path) as source, Store.open(tmp_path / "copy") as copy:
+        for record in source.records(rows=True):
+            copy.take(record)
+    again = export(tmp_path / "copy", tmp_path / "again", diagnostics="curves")
+    assert again[2] == (tmp_path / "diagnostics.jsonl").read_bytes()
+
+
 def test_errors_are_exported_without_paths_and_addresses():
     text = "the files of x were not found in /home/me/data, ~/data: see https://host.example/a?b=c (or ../near)\nmore"
     assert public_error(text) == "the files of x were not found in …, …: see … (or ../near)"

@@ -53,6 +53,7 @@ class Diagnostics(str, Enum):
     """Which diagnostics are exported."""
 
     all = "all"
+    curves = "curves"
     ends = "ends"
     none = "none"
 
@@ -141,7 +142,8 @@ def export(
     store: StoreFolder = None,
     csv: Annotated[bool, typer.Option("--csv", help="the CSV files alone, as --diagnostics none")] = False,
     diagnostics: Annotated[
-        Diagnostics, typer.Option(help="of every evaluation, of the first and last, or none")
+        Diagnostics,
+        typer.Option(help="of every evaluation, what figures draw over time, of the first and last, or none"),
     ] = Diagnostics.all,
     unfinished: Annotated[bool, typer.Option("--unfinished", help="planned and running runs too")] = False,
     dataset: DatasetFilter = None,

@@ -30,8 +30,16 @@ RUNS: Final = "runs.csv"
 METRICS: Final = "metrics.csv"
 DIAGNOSTICS: Final = "diagnostics.jsonl"
 
-Kept = Literal["all", "ends", "none"]
-"""Diagnostics of every evaluation, of each run's first and last, or none."""
+Kept = Literal["all", "curves", "ends", "none"]
+"""Diagnostics of every evaluation, of each run's first and last with what is drawn over time between them, of the first
+and last alone, or none."""
+
+_CURVES: Final[Mapping[str, tuple[str, ...]]] = {
+    "gradient_norms": ("c_0", "c_a", "c_ab", "c_b", "l1_ratio", "ratio"),
+    "commitment": ("std_c_ab",),
+    "entropy": ("by_layer",),
+}
+"""What the figures draw over time: a tenth of all that is measured."""
 
 _CONFIG: Final = tuple(f.name for f in fields(RunConfig))
 _WORDS: Final = tuple(f.name for f in fields(RunConfig) if f.type in (str, str | None))
@@ -152,10 +160,14 @@ def _diagnostic_lines(record: RunRecord, kept: Kept) -> list[str]:
     for name in sorted(record.diagnostics):
         by_step = record.diagnostics[name]
         steps = sorted(by_step)
-        if kept == "ends":
-            steps = sorted({steps[0], steps[-1]}) if steps else []
+        ends = {*steps[:1], *steps[-1:]}
+        if kept == "ends" or (kept == "curves" and name not in _CURVES):
+            steps = sorted(ends)
         for step in [] if kept == "none" else steps:
-            content = {"identity": record.identity, "name": name, "step": step, "value": by_step[step]}
+            value = by_step[step]
+            if kept == "curves" and step not in ends and isinstance(value, Mapping):
+                value = {key: value[key] for key in _CURVES[name] if key in value}
+            content = {"identity": record.identity, "name": name, "step": step, "value": value}
             lines.append(json.dumps(content, sort_keys=True, separators=(",", ":")))
     return lines
 
