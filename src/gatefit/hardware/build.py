@@ -1,7 +1,6 @@
 """One build: a circuit for one target and one number of pipeline stages, step by step, whatever a step comes to.
 
-    export -> simulate, prove -> synthesise -> simulate -> place and route -> simulate
-                                 synthesise the parts -> prove
+    export -> simulate, prove -> synthesise -> simulate, prove -> place and route -> simulate
 
 A step that fails or runs out of time is labelled, those that need its result are skipped, and all others still run.
 """
@@ -75,13 +74,12 @@ class Build:
         self._step("simulate the export", self._simulate_export)
         self._step("prove the export", self._prove_export)
         whole = self._step("synthesise", self._synthesise)
-        parts = self._step("synthesise the parts", self._synthesise_parts)
-        self._step("prove the synthesised gates", self._prove_parts, needs=parts)
         self._step("simulate the netlist", self._simulate_netlist, needs=whole)
+        self._step("prove the netlist", self._prove_netlist, needs=whole)
         if self.target.routable and self.settings.route:
             routed = self._step("place and route", self._route, needs=whole)
             self._step("simulate the routed netlist", self._simulate_routed, needs=routed)
-        self._summarise()
+        self._advise()
         return self.content
 
     def _step(self, name: str, work: Callable[[], str], needs: bool = True) -> bool:
@@ -133,7 +131,7 @@ class Build:
     def _prove_export(self) -> str:
         return self._proven("design.v", "")
 
-    def _prove_parts(self) -> str:
+    def _prove_netlist(self) -> str:
         kinds = read_kinds(self.folder / "parts_stat.json").get(f"{MODULE}_gates", {})
         return self._proven("parts.v", cell_models(find_yosys(), self.target, kinds))
 
@@ -145,24 +143,27 @@ class Build:
         find_yosys().run([f"{stem}.ys"], self.folder, f"{stem}.log", self.settings.timeout)
 
     def _synthesise(self) -> str:
-        self._yosys("whole", scripts.whole(self.target, "design.v", self.top, "whole"))
-        cells = read_statistics(self.folder / "whole_stat.json", self.target)[self.top]
-        self.content["whole"] = asdict(cells)
-        self.content["levels"] = read_levels(self.folder / "whole.json", self.target)[self.top]
-        return f"{cells.tables:,} tables, {cells.flip_flops:,} flip-flops"
-
-    def _synthesise_parts(self) -> str:
         names = [f"{MODULE}_{part}" for part in self.modules.parts]
-        self._yosys("parts", scripts.split(self.target, "design.v", self.top, names, "parts"))
-        cells = read_statistics(self.folder / "parts_stat.json", self.target)
-        levels = read_levels(self.folder / "parts.json", self.target)
-        rows = {}
+        self._yosys("synthesis", scripts.synthesis(self.target, "design.v", self.top, names))
+        whole = read_statistics(self.folder / "whole_stat.json", self.target)[self.top]
+        levels = read_levels(self.folder / "whole.json", self.target)
+        apart = read_statistics(self.folder / "parts_stat.json", self.target)
+        part_levels = read_levels(self.folder / "parts.json", self.target)
+        self.content["whole"] = asdict(whole)
+        self.content["levels"] = levels.get(self.top, 0)
+        rows, core = {}, Cells()
         for part, name in zip(self.modules.parts, names, strict=True):
-            rows[part] = asdict(cells.get(name, Cells())) | {"levels": levels.get(name, 0)}
-        self.content["parts"] = rows
+            # A part that is nothing but wires may have no module any more.
+            cells = apart.get(name, Cells())
+            rows[part] = asdict(cells) | {"levels": part_levels.get(name, 0)}
+            core += cells
+        self.content["parts"], self.content["core"] = rows, asdict(core)
         if self.wrapped:
-            self.content["harness"] = asdict(cells[self.top])
-        return ", ".join(f"{part} {row['tables']:,}" for part, row in rows.items()) + " tables"
+            self.content["harness"] = asdict(whole - core)
+        if rows["gates"]["tables"]:
+            self.content["gates_per_table"] = self.circuit.gates.size / rows["gates"]["tables"]
+        split = ", ".join(f"{part} {row['tables']:,}" for part, row in rows.items())
+        return f"{core.tables:,} tables ({split}), {core.flip_flops:,} flip-flops"
 
     def _simulate_netlist(self) -> str:
         bench = self._harness_bench("whole_nets.json") if self.wrapped else core_bench(self.modules, self.vectors)
@@ -214,16 +215,8 @@ class Build:
         kinds = cell_kinds(self.folder / "whole_routed.json")
         return self._simulated("routed", bench, cell_models(find_yosys(), self.target, kinds))
 
-    def _summarise(self) -> None:
-        content = self.content
-        if "whole" in content and "harness" in content:
-            core = Cells(**content["whole"]) - Cells(**content["harness"])
-            content["core"] = asdict(core)
-        elif "whole" in content and not self.wrapped:
-            content["core"] = content["whole"]
-        if "parts" in content and content["parts"]["gates"]["tables"]:
-            content["gates_per_table"] = self.circuit.gates.size / content["parts"]["gates"]["tables"]
-        for row in content["steps"]:
+    def _advise(self) -> None:
+        for row in self.content["steps"]:
             if row["status"] == "too large":
                 row["detail"] += "; " + self._what_to_do()
 
@@ -232,14 +225,12 @@ class Build:
         advice = [
             f"a bigger device (--device {larger[0].name})" if larger else "another target (ecp5 has up to 83,640)"
         ]
-        parts = self.content.get("parts")
-        if parts:
-            largest = max(parts, key=lambda part: int(parts[part]["tables"]))
-            share = parts[largest]["tables"] / max(1, sum(row["tables"] for row in parts.values()))
-            found = f"the largest part is the {largest} with {share:.0%} of the tables; use "
-            advice.append(
-                "fewer outputs a class (a narrower last layer)" if largest == "popcount" else "a narrower network"
-            )
+        parts = self.content["parts"]
+        largest = max(parts, key=lambda part: int(parts[part]["tables"]))
+        share = parts[largest]["tables"] / max(1, self.content["core"]["tables"])
+        found = f"the largest part is the {largest} with {share:.0%} of the tables; use "
+        if largest == "popcount":
+            advice.append("fewer outputs a class (gatefit prune)")
         else:
-            found = "use "
+            advice.append("a narrower network")
         return found + ", ".join(advice) + ", or optimise the circuit first (gatefit optimise --level 3)"

@@ -56,8 +56,7 @@ def html_report(report: dict[str, Any]) -> str:
         "<h2>Whole circuit</h2><p class='note'>Without the harness that loads and unloads it. Levels are LUTs on the "
         "longest path; latency is from the input register to the registered answer.</p>",
         _table(*build_rows(report)),
-        "<h2>Parts</h2><p class='note'>LUTs / flip-flops of each part, synthesised apart: nothing is shared across "
-        "their borders, so they need not add up to the whole.</p>",
+        "<h2>Parts</h2><p class='note'>LUTs / flip-flops of each part; the harness is not part of the circuit.</p>",
         _bars(report),
         _table(*part_rows(report)),
         "<h2>Steps</h2>",

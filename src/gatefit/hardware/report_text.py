@@ -27,7 +27,7 @@ def text_report(report: dict[str, Any]) -> str:
     blocks.append("Whole circuit, without the harness\n" + table(titles, rows))
     titles, rows = part_rows(report)
     if rows:
-        blocks.append("Tables (LUTs) / flip-flops of the parts, synthesised apart\n" + table(titles, rows))
+        blocks.append("LUTs / flip-flops of the parts\n" + table(titles, rows))
     titles, rows = step_rows(report)
     blocks.append("Steps\n" + table(titles, rows))
     blocks.append(f"Verdict: {report['verdict']['status']}\n{report['verdict']['text']}")

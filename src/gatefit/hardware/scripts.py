@@ -1,8 +1,10 @@
 """The Yosys scripts of the flow, one command a line.
 
-    whole    flattened: what is placed, routed and simulated
-    split    the parts kept apart: what each costs; nothing is shared across their borders
-    readback a module as an and-inverter graph, registers made transparent: what is proven
+    synthesis   each part by itself, so that its cells are counted and its gates can be proven; then put together
+    readback    a module as an and-inverter graph, registers made transparent: what is proven
+
+Parts that are synthesised by themselves come out smaller than the flattened circuit does, on tables of 6 inputs by a
+quarter: across their borders Yosys trades area for depth.
 
 A pipeline without feedback computes its combinational function some cycles later, whatever its registers hold at
 first: with registers that pass their input on, that function is left. The latency is checked by simulation.
@@ -26,18 +28,28 @@ endmodule
 """A map for Yosys's ``techmap``: a register becomes a wire."""
 
 
-def whole(target: Target, source: str, top: str, stem: str) -> str:
-    """Synthesise ``top`` flat; writes STEM_stat.json, STEM.json and STEM.v."""
-    return _lines(f"read_verilog {source}", f"{target.synthesis} -top {top}", *_written(stem))
+def synthesis(target: Target, source: str, top: str, parts: list[str]) -> str:
+    """Synthesise ``top`` with the modules ``parts`` kept apart, then flatten what came out.
 
-
-def split(target: Target, source: str, top: str, parts: list[str], stem: str) -> str:
-    """Synthesise with the modules ``parts`` kept apart; writes the same files."""
+    Writes parts_stat.json, parts.json and parts.v before flattening, and whole_stat.json, whole.json, whole_nets.json and
+    whole.v after it.
+    """
     return _lines(
         f"read_verilog {source}",
         f"setattr -mod -set keep_hierarchy 1 {' '.join(parts)}",
         f"{target.synthesis} -top {top}",
-        *_written(stem),
+        "tee -q -o parts_stat.json stat -json",
+        "write_json parts.json",
+        "write_verilog -noattr parts.v",
+        "setattr -mod -unset keep_hierarchy *",
+        "flatten",
+        "opt_clean",
+        "tee -q -o whole_stat.json stat -json",
+        "write_json whole.json",
+        # Every bit of a register as a net of its own, with names that benches find.
+        "splitnets",
+        "write_json whole_nets.json",
+        "write_verilog -noattr whole.v",
     )
 
 
@@ -62,17 +74,6 @@ def readback(sources: list[str], module: str, transparent: str, out: str) -> str
 def to_netlist(source: str, out: str) -> str:
     """A routed design, as nextpnr writes it, as Verilog."""
     return _lines(f"read_json {source}", f"write_verilog -noattr {out}")
-
-
-def _written(stem: str) -> tuple[str, ...]:
-    return (
-        f"tee -q -o {stem}_stat.json stat -json",
-        f"write_json {stem}.json",
-        # Every bit of a register as a net of its own, with names that benches find.
-        "splitnets",
-        f"write_json {stem}_nets.json",
-        f"write_verilog -noattr {stem}.v",
-    )
 
 
 def _lines(*commands: str) -> str:

@@ -9,7 +9,7 @@ from gatefit.experiments.scales import MAIN_METHODS, METHOD_NAMES
 
 SUMMARY = {
     "soft-mix": ("softmax(θ) G", "argmax θ", "through the softmax", "> 0"),
-    "gumbel-st": ("one-hot(θ + noise) G", "argmax θ", "softmax of θ + noise, straight through", "small"),
+    "gumbel-st": ("one-hot(θ [+ noise]) G", "argmax θ", "softmax of θ + noise, straight through", "small"),
     "iwp": ("M sigmoid(s)", "round sigmoid(s)", "exact", "> 0"),
     "iwp-ste": ("M snap(s)", "nearest corner", "straight through the corners", "0"),
     "multilinear-ste": ("snap(c)", "nearest gate", "straight through the monomials", "0"),

@@ -37,6 +37,12 @@ def notes(scale: Scale, datasets: Sequence[str], configs: Sequence[RunConfig]) -
         remarks.append(
             "Wiring: the paper's stride pairs with their outputs permuted ('unique'), the same for every seed."
         )
+    if any(config.method == "gumbel-st" and config.noise_in == "backward" for config in configs):
+        remarks.append(
+            "Gumbel-ST is our variant with noise in the gradient alone. With noise in the forward pass, as it is "
+            "usually written down, it stays far below the paper's figures here; the paper does not say which it ran "
+            "(docs/gumbel.md)."
+        )
     if any(counted_evaluations(config) != 10 for config in configs) and scale == "small":
         remarks.append("Accuracy: the mean of the last fifth of a run's evaluations, at least two (paper: last ten).")
     if "monks-2" in present and scale != "tiny":
