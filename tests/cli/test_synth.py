@@ -89,6 +89,7 @@ def test_steps_that_time_out_are_kept_and_labelled(gatefit, tiny, tmp_path):
         (["--pipeline", "two"], "--pipeline takes numbers of stages or auto, with commas, got 'two'; e.g. 0,auto"),
         (["--pipeline", "50"], "pipeline_stages must be from 0 to 3 for this circuit"),
         (["--inputs", "ram"], "unknown --inputs 'ram'; did you mean raw? choose one of bits, raw"),
+        (["--router", "router3"], "unknown --router 'router3'; did you mean router2? choose one of router1, router2"),
         (["--inputs", "raw"], "--inputs raw needs the circuit's encoder, and it was saved without one"),
     ],
 )

@@ -47,6 +47,7 @@ def test_a_report_is_read(tmp_path):
     given = (tmp_path / "arguments").read_text().split()
     assert given[:3] == ["--hx1k", "--package", "tq144"]
     assert given[given.index("--seed") + 1] == "1"
+    assert given[given.index("--router") + 1] == "router1"
 
 
 def test_flip_flops_are_cells_of_their_own_on_an_ecp5(tmp_path):

@@ -41,6 +41,9 @@ def synth(
         typer.Option(metavar="FILE.csv", help="simulate these samples (default: the test set)", show_default=False),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="samples to simulate, at most")] = 200,
+    router: Annotated[
+        str, typer.Option(help="nextpnr's router1 (faster paths) or router2 (for crowded devices)")
+    ] = "router1",
     seed: Annotated[int, typer.Option(help="seed of the placement, and of random vectors")] = 1,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one step of one tool")] = 1800.0,
     data_dir: DataDir = None,
@@ -53,9 +56,11 @@ def synth(
     """
     from gatefit.hardware.build import Settings
     from gatefit.hardware.flow import check_circuit, resolve_stages, synthesise
+    from gatefit.hardware.route import ROUTERS
     from gatefit.hardware.tools import MissingToolError
 
     check_choice("--inputs", inputs, ("bits", "raw"))
+    check_choice("--router", router, ROUTERS)
     chosen = _targets(target, device)
     circuit = _circuit(model)
     with user_input():
@@ -75,6 +80,7 @@ def synth(
         timeout,
         seed,
         not no_route,
+        router,
         lambda text: typer.echo(text, err=True) if not as_json else None,
     )
     try:

@@ -20,7 +20,7 @@ from gatefit.hardware import scripts
 from gatefit.hardware.bench import ROUTED_ECP5, core_bench, harness, harness_bench, make_vectors
 from gatefit.hardware.cells import Cells, read_kinds, read_levels, read_statistics
 from gatefit.hardware.readback import DifferentError, prove_gates
-from gatefit.hardware.route import TooLargeError, place_and_route
+from gatefit.hardware.route import ROUTERS, TooLargeError, place_and_route
 from gatefit.hardware.simulation import cell_kinds, cell_models, find_registers, run_bench
 from gatefit.hardware.targets import Device, Target
 from gatefit.hardware.tools import MissingToolError, ToolError, ToolTimeoutError, find_nextpnr, find_yosys
@@ -39,6 +39,7 @@ class Settings:
     timeout: float = 1800.0
     seed: int = 1
     route: bool = True
+    router: str = ROUTERS[0]
     notify: Callable[[str], None] = field(default=lambda text: None)
 
 
@@ -198,6 +199,7 @@ class Build:
             self.folder,
             self.settings.timeout,
             self.settings.seed,
+            self.settings.router,
         )
         cycles = max(1, self.modules.pipeline.latency)
         self.content["routed"] = asdict(routed) | {

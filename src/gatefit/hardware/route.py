@@ -19,6 +19,10 @@ FREQUENCY: Final = 1
 """MHz that are asked for; nextpnr makes the slowest paths fast whatever is asked for."""
 
 
+ROUTERS: Final = ("router1", "router2")
+"""nextpnr's: the first finds faster paths, the second ends on crowded devices where the first does not."""
+
+
 class TooLargeError(ToolError):
     """The design does not fit the device."""
 
@@ -40,7 +44,14 @@ class Routed:
 
 
 def place_and_route(
-    tool: Tool, target: Target, device: Device, stem: str, folder: Path, timeout: float, seed: int
+    tool: Tool,
+    target: Target,
+    device: Device,
+    stem: str,
+    folder: Path,
+    timeout: float,
+    seed: int = 1,
+    router: str = ROUTERS[0],
 ) -> tuple[Routed, float]:
     """Route STEM.json; writes STEM_routed.json and STEM_report.json. The figures, and seconds that it took."""
     report = folder / f"{stem}_report.json"
@@ -48,7 +59,7 @@ def place_and_route(
     arguments = [
         *device.arguments,
         *("--json", f"{stem}.json", "--write", f"{stem}_routed.json", "--report", report.name),
-        *("--freq", str(FREQUENCY), "--seed", str(seed)),
+        *("--freq", str(FREQUENCY), "--seed", str(seed), "--router", router),
     ]
     try:
         seconds = tool.run(arguments, folder, f"{stem}_route.log", timeout)

@@ -31,8 +31,8 @@ endmodule
 def synthesis(target: Target, source: str, top: str, parts: list[str]) -> str:
     """Synthesise ``top`` with the modules ``parts`` kept apart, then flatten what came out.
 
-    Writes parts_stat.json, parts.json and parts.v before flattening, and whole_stat.json, whole.json, whole_nets.json and
-    whole.v after it.
+    Writes parts_stat.json, parts.json and parts.v before flattening, and whole_stat.json, whole.json, whole_nets.json
+    and whole.v after it.
     """
     return _lines(
         f"read_verilog {source}",
