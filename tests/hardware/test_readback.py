@@ -59,10 +59,12 @@ def test_models_of_cells_are_found_through_includes(tmp_path):
     (tmp_path / "family" / "cells.v").write_text(
         '`define ON 1\n`include "more.vh"\nmodule A(input a);\nendmodule\nmodule A2(input a);\nendmodule\n'
     )
-    (tmp_path / "more.vh").write_text("(* x *)\nmodule B (output b);\n  assign b = `ON;\nendmodule\n")
+    (tmp_path / "more.vh").write_text(
+        "(* x *)\nmodule B (output b);\n  C c (b);\nendmodule\nmodule C (output b);\n  assign b = `ON;\nendmodule\n"
+    )
     text = module_texts([tmp_path / "family" / "cells.v"], {"A", "B"})
-    assert text.index("`define ON 1") < text.index("module A(") < text.index("module B (")
+    assert text.index("`define ON 1") < text.index("module A(") < text.index("module B (") < text.index("module C (")
     assert "A2" not in text
     assert "include" not in text
-    with pytest.raises(ToolError, match=r"no model of the cells C in cells\.v"):
-        module_texts([tmp_path / "family" / "cells.v"], {"A", "C"})
+    with pytest.raises(ToolError, match=r"no model of the cells D in cells\.v"):
+        module_texts([tmp_path / "family" / "cells.v"], {"A", "D"})

@@ -76,7 +76,13 @@ def module_texts(paths: list[Path], names: set[str]) -> str:
     missing = names - set(found_modules)
     if missing:
         raise ToolError(f"there is no model of the cells {', '.join(sorted(missing))} in {paths[0].name}")
-    return "\n".join([*macros, *(found_modules[name] for name in sorted(names)), ""])
+    # A model may be made of others.
+    needed, unseen = set(names), list(names)
+    while unseen:
+        inside = set(re.findall(r"\w+", found_modules[unseen.pop()])) & set(found_modules) - needed
+        needed |= inside
+        unseen += inside
+    return "\n".join([*macros, *(found_modules[name] for name in sorted(needed)), ""])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Runs beside the paper's that a small machine can afford at, or near, the paper's own scale."""
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 from gatefit.experiments.catalogue.reading import accuracy_until, best_accuracy, discretisation_gap
 from gatefit.experiments.catalogue.sheet import Part, Sheet, above, best_of, experiment, loss
@@ -9,7 +10,7 @@ from gatefit.experiments.paper_values import paper
 from gatefit.experiments.scales import DEPTHS, MAIN_METHODS, METHOD_NAMES, SETTINGS
 
 MONKS_METHODS = (*MAIN_METHODS, "hard-st", "iwp", "iwp-ste")
-LITERAL_GUMBEL = {"noise_in": None}
+LITERAL_GUMBEL: Final[dict[str, Any]] = {"noise_in": None}
 """Noise in the forward pass too: Gumbel-ST as it is usually written down."""
 NARROW = 8000
 SHORT = 20_000
