@@ -53,7 +53,8 @@ CHOICES = (
     Choice("trained with 300 x 3", replace(BASE, width=300)),
     Choice("trained with 200 x 6", replace(BASE, width=200, depth=6)),
     Choice("stride wiring, 600 x 3", replace(BASE, wiring="stride")),
-    Choice("stride wiring, pruned to 200", replace(BASE, wiring="stride"), outputs=200),
+    Choice("local wiring, 600 x 3", replace(BASE, wiring="local")),
+    Choice("local wiring, pruned to 200", replace(BASE, wiring="local"), outputs=200),
 )
 
 

@@ -3,7 +3,7 @@
     stride   gap g = 1, 2, 3, ...:  (i, i+g) for even i, then for odd i, until there are enough      deterministic
     unique   the same pairs in a random order: no pair twice, and deep layers are not all adjacent   the default
     random   every input once before any a second time; never one input twice at a gate
-    explicit a tensor of your own, checked
+    explicit a tensor of your own, checked; ``local_wiring`` makes one for every layer of a network
 
 All return int32 (2, gates). Where a block of pairs is only partly needed, its pairs are spread over the inputs.
 """

@@ -18,7 +18,10 @@ from gatefit.cli.errors import UserError, check_choice, explain, one_line
     [
         (["--dataset", "mnst"], "unknown data set 'mnst'; did you mean mnist? choose one of monks-1, "),
         (["--method", "multilinear-covjak"], "unknown method 'multilinear-covjak'; did you mean multilinear-covjac?"),
-        (["--wiring", "strid"], "unknown wiring 'strid'; did you mean stride? choose one of unique, stride, random"),
+        (
+            ["--wiring", "strid"],
+            "unknown wiring 'strid'; did you mean stride? choose one of unique, stride, random, local",
+        ),
         (["--readout", "sum"], "unknown readout 'sum'; did you mean group-sum? choose one of group-sum, linear"),
         (["--schedule", "cosin"], "unknown schedule 'cosin'"),
         (["--width", "35"], "the last width must be a multiple of 2 classes, got 35; use width=34 or 36"),

@@ -23,6 +23,7 @@ VERBS = [
     "runs",
     "reproduce",
     "report",
+    "prune",
     "view",
     "synth",
     "demo",

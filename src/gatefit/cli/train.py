@@ -91,7 +91,7 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
 
     check_choice("data set", options["dataset"], DATASETS)
     check_choice("method", options["method"], METHODS)
-    check_choice("wiring", options["wiring"], WIRINGS)
+    check_choice("wiring", options["wiring"], (*WIRINGS, "local"))
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
     with user_input():
         config = RunConfig(**options).resolved()

@@ -81,6 +81,8 @@ class Panel:
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
     z_label: str = ""
+    links: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = ()
+    """Thin lines from point to point, for kind "scatter3d"."""
 
 
 @dataclass(frozen=True)

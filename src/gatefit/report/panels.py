@@ -182,6 +182,8 @@ def _scatter3d(axes: Axes, panel: Panel, styles: Styles) -> None:
     from matplotlib.ticker import MaxNLocator
 
     labels: dict[tuple[float, ...], Label] = {}
+    for link in panel.links:
+        axes.plot(*zip(*link, strict=True), color=FOREGROUND, alpha=0.35, linewidth=0.7)
     for series in panel.series:
         style, places = styles[series.name], _places(panel, series)
         depth = series.z or (0.0,) * len(series.y)

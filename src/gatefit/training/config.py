@@ -55,7 +55,7 @@ class RunConfig:
     steps: int = _option(50_000, "training steps")
     seed: int = _option(0, "seed of parameters, noise and data order")
     wiring_seed: int = _option(0, "seed of the wiring")
-    wiring: str = _option("unique", "unique, stride or random")
+    wiring: str = _option("unique", "unique, stride, random or local")
     readout: str = _option("group-sum", "group-sum or linear")
     readout_temperature: float | None = _option(
         None, "temperature of the class scores (default: 0.36 √(gates a class))"
@@ -84,6 +84,7 @@ class RunConfig:
     patience: int | None = _option(None, "stop after so many evaluations without improvement")
     noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
+    reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
 
     def __post_init__(self) -> None:
         for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
@@ -100,6 +101,8 @@ class RunConfig:
             raise ValueError(f"weight_decay must be a finite number >= 0, got {self.weight_decay}")
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction}")
+        if self.reach is not None and self.wiring != "local":
+            raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
         if self.schedule not in SCHEDULES:
             raise ValueError(f"unknown schedule {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
         if self.patience is not None and self.patience < 1:

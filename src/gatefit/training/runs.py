@@ -10,11 +10,13 @@ from gatefit._requires import require
 
 require("torch", "train", "training")
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
+from gatefit.local_wiring import image_order, local_wirings
 from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import RunConfig
@@ -60,7 +62,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
         config.width,
         config.depth,
         method=config.method,
-        wiring=config.wiring,
+        wiring=_local_wirings(config, dataset) if config.wiring == "local" else config.wiring,
         readout=config.readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         seed=config.seed,
@@ -68,6 +70,17 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
         encoder=dataset.encoder,
         class_names=dataset.class_names,
         **config.method_options(),
+    )
+
+
+def _local_wirings(config: RunConfig, dataset: Dataset) -> list[Tensor]:
+    encoder, order = dataset.encoder, None
+    if dataset.image_shape is not None:
+        order = image_order(np.array([rule.feature for rule in encoder.rules]), dataset.image_shape)
+    classes = len(dataset.class_names)
+    assert config.width is not None
+    return local_wirings(
+        encoder.bits, config.width, config.depth, classes, reach=config.reach, order=order, seed=config.wiring_seed
     )
 
 

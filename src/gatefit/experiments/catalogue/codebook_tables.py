@@ -76,9 +76,11 @@ def show_codebook(sheet: Sheet) -> None:
             x, y, z = (tuple(points[:, k].tolist()) for k in (1, 2, 3))
             labels = tuple(gate.name.replace("_", " ") for gate in members)
             series.append(Series(f"c_0 = {constant}, {kind.value}", x, y, labels=labels, z=z))
+    at = {gate: tuple(CODEBOOK[gate][1:].astype(float).tolist()) for gate in Gate}
+    links = tuple((at[gate], at[gate.complement]) for gate in Gate if gate < gate.complement)
     sheet.figure(
-        "The sixteen gates in the space of (c_a, c_b, c_ab); c_0 separates each gate from its complement",
-        Panel("the codebook", "scatter3d", "c_a", "c_b", tuple(series)),
+        "The sixteen gates in the space of (c_a, c_b, c_ab); lines join each gate to its complement, whose c_0 differs",
+        Panel("the codebook", "scatter3d", "c_a", "c_b", tuple(series), z_label="c_ab", links=links),
     )
     rows = []
     for gate in Gate:
@@ -95,7 +97,6 @@ def show_codebook(sheet: Sheet) -> None:
     sheet.theorem(
         "Complements are mirror images: c(g) + c(1 - g) = (1, 0, 0, 0)", mirrored, "checked for all eight pairs"
     )
-    sheet.note("The third coordinate is c_ab.")
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

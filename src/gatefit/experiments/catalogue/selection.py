@@ -76,7 +76,7 @@ def show_gates(sheet: Sheet) -> None:
         x, y, z = (tuple(points[:, k].tolist()) for k in (1, 2, 3))
         labels = tuple(gate.name.replace("_", " ") for gate, _ in known)
         bubbles = Series(METHOD_NAMES[m], x, y, labels=labels, size=tuple(share for _, share in known), z=z)
-        panels.append(Panel(METHOD_NAMES[m], "scatter3d", "c_a", "c_b", (bubbles,)))
+        panels.append(Panel(METHOD_NAMES[m], "scatter3d", "c_a", "c_b", (bubbles,), z_label="c_ab"))
     for gate in Gate:
         cells = [sheet.cell(None, dataset, m, fraction("gates", int(gate))) for m in methods]
         rows.append((gate.name.replace("_", " "), cells))
