@@ -129,7 +129,7 @@ def test_a_table_asked_for_before_its_runs_exist_says_how_to_make_them(refused, 
     line = refused("reproduce", "tab:depth", "--scale", "tiny", "--table-only", "--store", tmp_path / "none")
     assert line == (
         "none of the 16 runs of tab:depth at tiny scale is finished; "
-        "make them with: gatefit reproduce tab:depth --scale tiny"
+        f"make them with: gatefit reproduce tab:depth --scale tiny --store {tmp_path / 'none'}"
     )
     line = refused("reproduce", "tab:depth", "tab:ablation", "--table-only", "--store", tmp_path / "none")
     assert line.startswith("none of the 26 runs of tab:depth and 1 other label")
@@ -140,7 +140,8 @@ def test_of_several_labels_those_with_runs_are_shown(filled, gatefit):
     outcome = gatefit("reproduce", LABEL, "tab:depth", "--scale", "tiny", "--table-only", "--store", folder)
     assert outcome.code == 0
     assert outcome.out == out
-    assert outcome.err == "tab:depth: no finished run yet; make them with: gatefit reproduce tab:depth --scale tiny\n"
+    command = f"gatefit reproduce tab:depth --scale tiny --store {folder}"
+    assert outcome.err == f"tab:depth: no finished run yet; make them with: {command}\n"
 
 
 def test_ray_without_ray_says_what_to_install(refused, tmp_path, monkeypatch):

@@ -101,7 +101,7 @@ def reproduce(
         typer.echo("stopped; what was trained is saved. To go on:", err=True)
         typer.echo(f"  {_again(context)}", err=True)
         raise typer.Exit(stopped)
-    _show(outcomes, out, as_json, table_only)
+    _show(outcomes, out, as_json, table_only, None if store is None else str(store))
     for reason, count in _reasons(failed).items():
         typer.echo(f"{count} run{'s' if count > 1 else ''} failed: {reason}", err=True)
     if failed:
@@ -183,7 +183,7 @@ def _outcomes(
     return [each.show(Results(once, scale=scale, seeds=seeds[each.label])) for each in experiments]
 
 
-def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only: bool) -> None:
+def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only: bool, store: str | None) -> None:
     from gatefit.cli.reproduce_page import outcome_content, write_page
     from gatefit.report.provenance import command
     from gatefit.report.text import render_text
@@ -195,7 +195,8 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         what = first.label if len(empty) == 1 else f"{first.label} and {len(empty) - 1} other labels"
         count = sum(len(outcome.missing) for outcome in empty) if len(empty) > 1 else len(first.missing)
         raise UserError(
-            f"none of the {count} runs of {what} at {first.scale} scale is finished; make them with: {command(first)}"
+            f"none of the {count} runs of {what} at {first.scale} scale is finished; "
+            f"make them with: {command(first, store)}"
         )
     if out is not None:
         written = write_page(outcomes, out)
@@ -203,10 +204,14 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
     if as_json:
         output.print_json({"outcomes": [outcome_content(outcome) for outcome in outcomes]})
     else:
-        typer.echo("\n\n".join(render_text(outcome).rstrip("\n") for outcome in (ready if table_only else outcomes)))
+        typer.echo(
+            "\n\n".join(
+                render_text(outcome, store=store).rstrip("\n") for outcome in (ready if table_only else outcomes)
+            )
+        )
     if table_only and empty:
         for outcome in empty:
-            typer.echo(f"{outcome.label}: no finished run yet; make them with: {command(outcome)}", err=True)
+            typer.echo(f"{outcome.label}: no finished run yet; make them with: {command(outcome, store)}", err=True)
 
 
 def _again(context: typer.Context) -> str:

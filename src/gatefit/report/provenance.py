@@ -3,6 +3,7 @@
 Nothing here names a host or a user: a machine is its processor, cores and memory.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -16,9 +17,10 @@ _MACHINE: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch")
 SHOWN_MISSING: Final = 8
 
 
-def command(outcome: Outcome) -> str:
-    """What makes the runs of an outcome."""
-    return f"gatefit reproduce {outcome.label} --scale {outcome.scale}"
+def command(outcome: Outcome, store: str | None = None) -> str:
+    """What makes the runs of an outcome; ``store`` is named if it is not the default."""
+    where = "" if store is None else f" --store {shlex.quote(store)}"
+    return f"gatefit reproduce {outcome.label} --scale {outcome.scale}{where}"
 
 
 def provenance(outcome: Outcome) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ MARKS: Final[dict[bool | None, str]] = {True: "✓", False: "✗", None: "?"}
 _GAP: Final = 2
 
 
-def render_text(outcome: Outcome, *, width: int = 100) -> str:
+def render_text(outcome: Outcome, *, width: int = 100, store: str | None = None) -> str:
     """The whole outcome; a table wider than ``width`` is split into blocks of columns."""
     facts = "; ".join(f"{name} {value}" for name, value in provenance(outcome))
     parts = [f"{outcome.label}  {outcome.title}\n{_wrap(facts, width)}"]
@@ -30,7 +30,7 @@ def render_text(outcome: Outcome, *, width: int = 100) -> str:
     if outcome.notes:
         parts.append("\n".join(["notes", *(_wrap(f"- {note}", width, "  ") for note in outcome.notes)]))
     if outcome.missing:
-        head = f"{len(outcome.missing):,} runs are missing; make them with: {command(outcome)}"
+        head = f"{len(outcome.missing):,} runs are missing; make them with: {command(outcome, store)}"
         parts.append("\n".join([head, *(_wrap(f"- {line}", width, "  ") for line in missing_runs(outcome))]))
     return "\n\n".join(parts) + "\n"
 
