@@ -53,6 +53,7 @@ CHOICES = (
     Choice("trained with 300 x 3", replace(BASE, width=300)),
     Choice("trained with 200 x 6", replace(BASE, width=200, depth=6)),
     Choice("stride wiring, 600 x 3", replace(BASE, wiring="stride")),
+    Choice("stride wiring, pruned to 200", replace(BASE, wiring="stride"), outputs=200),
     Choice("local wiring, 600 x 3", replace(BASE, wiring="local")),
     Choice("local wiring, pruned to 200", replace(BASE, wiring="local"), outputs=200),
 )
@@ -120,7 +121,8 @@ def main() -> None:
         ordered = [rows[c.name] for c in CHOICES if c.name in rows]
         path.write_text(json.dumps(ordered, indent=1) + "\n")
         (RESULTS / "tradeoff.md").write_text(markdown([row for row in ordered if "routed" in row]))
-        print(markdown(ordered[-1:]).splitlines()[-1] if "routed" in ordered[-1] else ordered[-1], flush=True)
+        row = rows[choice.name]
+        print(markdown([row]).splitlines()[-1] if "routed" in row else row, flush=True)
 
 
 if __name__ == "__main__":

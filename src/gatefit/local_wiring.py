@@ -9,6 +9,10 @@ floor((k + 1/2) n / g). So no gate reads farther than ``reach`` gates from its p
 node is read as soon as 2 g >= n, all equally often where g is a multiple of n.
 """
 
+from gatefit._requires import require
+
+require("torch", "train", "training")
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Int32

@@ -33,6 +33,7 @@ def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixel
     try:
         content = matlab.loadmat(io.BytesIO(data))
         images, labels = content["X"], content["y"]
+    # scipy says NotImplementedError of MATLAB's 7.3 files, which are another format.
     except (matlab.MatReadError, ValueError, KeyError, TypeError, NotImplementedError, OSError, zlib.error) as error:
         raise DatasetError(f"{name} is not a .mat file with arrays X and y: {error}") from None
     if (
