@@ -144,6 +144,7 @@ def test_runs_trained_by_hand_are_found():
         "tab:mnist-main": RunConfig(dataset="adult", method="multilinear-covjac", temperature=0.1, seed=2),
         "tab:h7-cross-dataset": RunConfig(dataset="monks-2", method="multilinear-ste", steps=10_000, seed=11),
         "extra:mnist-8k-depth": RunConfig(dataset="mnist", method="soft-mix", width=8000, depth=12, steps=20_000),
+        "extra:mnist-8k-basis": RunConfig(dataset="mnist", method="iwp-ste", width=8000, steps=50_000),
         "extra:adult-depth-20k": RunConfig(dataset="adult", method="soft-mix", depth=9, steps=20_000),
         "extra:adult-difflogic-encoding": RunConfig(
             dataset="adult", method="multilinear-covjac", temperature=0.1, adult_encoding="difflogic"

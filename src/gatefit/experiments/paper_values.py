@@ -39,8 +39,8 @@ _BLOCKS: Final[dict[str, str]] = {
     multilinear-free    98.06±0.11  -
     """,
     "sec:ablation": """
-            mnist[pp]  cifar10[pp]  adult[pp]
-    basis   17.25      22.65        8.50
+            mnist[pp]  mnist-8k[pp]  cifar10[pp]  adult[pp]
+    basis   17.25      22            22.65        8.50
     """,
     "tab:depth": """
                         3          6          9          12
