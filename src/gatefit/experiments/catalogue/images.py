@@ -165,7 +165,7 @@ def show_baselines(sheet: Sheet) -> None:
             (block[best, dataset], block[m, dataset]),
         )
         if sheet.scale == "small" and part.holds is False:
-            part = Part(None, f"{part.evidence}, after a tenth of the steps: too few to say")
+            part = Part(None, f"{part.evidence}, after a twentieth of the samples: too few to say")
         sheet.claim(
             f"A convolutional network on the same bits is more accurate than the circuit on {sheet.name(dataset)}", part
         )
@@ -180,7 +180,7 @@ def show_baselines(sheet: Sheet) -> None:
         )
     if sheet.scale == "small":
         sheet.note(
-            "Small scale: one convolutional network, on MNIST, for 600 steps of 128 samples with one seed; the others "
+            "Small scale: one convolutional network, on MNIST, for 6,000 steps of 16 samples with one seed; the others "
             "are too slow for it. Circuits and fully connected networks train for the usual steps."
         )
     if sheet.scale == "paper":
