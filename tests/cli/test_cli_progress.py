@@ -111,3 +111,18 @@ def test_telling_gates_are_those_that_separate_classes():
         ("x and y", "zero", 1.0, "one", 0.0),
         ("x xor z", "one", 1.0, "zero", 0.0),
     ]
+
+
+def test_a_narrow_terminal_folds_prose_but_no_name_or_number(monkeypatch):
+    text = io.StringIO()
+    narrow = {"force_terminal": True, "width": 30, "color_system": None}
+    monkeypatch.setattr(output, "console", lambda: Console(file=text, **narrow))
+    output.print_table(("run", "accuracy", "options"), [("bb2f5f5be131", "95.43 %", "wiring=random " * 6)])
+    lines = text.getvalue().splitlines()
+    assert lines[1].startswith("bb2f5f5be131")
+    assert "95.43 %" in lines[1]
+    assert text.getvalue().count("wiring=random") == 6
+    assert len(lines) > 3
+    text.truncate(0)
+    output.print_table(("run", "data set", "status"), [("bb2f5f5be131", "tiny-imagenet", "finished")])
+    assert "bb2f5f5be131   tiny-imagenet   finished" in text.getvalue()

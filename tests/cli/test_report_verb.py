@@ -76,6 +76,38 @@ def test_all_labels_and_claims_without_figures(gatefit, store, tmp_path):
     assert "No run of this label is finished" in text
 
 
+def test_the_page_of_the_documentation_is_what_the_committed_results_say(gatefit, tmp_path, monkeypatch):
+    """The page is never behind the code or the results."""
+    project = Path(__file__).parent.parent.parent
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(project / "results")
+    result = gatefit("report", "--from", "results", "--docs", "docs/reproduction.md")
+    assert result.code == 0, result.err
+    made, committed = (root / "docs" / "reproduction.md" for root in (tmp_path, project))
+    assert made.read_text() == committed.read_text(), "gatefit report --from results --docs docs/reproduction.md"
+
+
+def test_a_store_of_tiny_runs_makes_a_tiny_report(gatefit, tmp_path):
+    from gatefit.experiments.registry import experiment
+
+    with Store.open(tmp_path / "store") as store:
+        (identity, *_) = store.plan(experiment("tab:h7-cross-dataset").plan("tiny", (0,)))
+        store.begin(identity, code_version="0.1.0", machine={})
+        store.write_metrics(identity, ROWS)
+        store.finish(identity, ROWS, {"last_10_accuracy": 0.8055, "best_accuracy": 0.81, "boolean": True})
+    words = ("report", "--store", tmp_path / "store", "--no-figures", "--label", "tab:h7-cross-dataset")
+    assert gatefit(*words, "--out", tmp_path / "out").out.splitlines()[:2] == [
+        "no finished run is of paper or small scale: --scale tiny",
+        "1 of 1 labels from 1 runs",
+    ]
+    assert "--scale tiny" in (tmp_path / "out" / "report.md").read_text()
+    asked = gatefit(*words, *words[-2:], "--scale", "small", "--out", tmp_path / "out")
+    assert asked.out.splitlines()[:2] == [
+        "none of 1 finished runs belongs to these labels and scales; see `gatefit runs list`",
+        "0 of 1 labels from 0 runs",
+    ]
+
+
 def test_no_store(refused, tmp_path):
     message = refused("report", "--store", tmp_path / "nowhere", "--out", tmp_path / "out")
     assert "there are no results at" in message

@@ -115,6 +115,8 @@ def test_an_unknown_label_is_refused_with_the_nearest(refused):
         (["tab:cost", "--scale", "smal"], "unknown scale 'smal'; did you mean small? choose one of paper, small, tiny"),
         (["tab:cost", "--seeds", "x"],
          "--seeds is a number of seeds or a list of them, as in 3 or 0,1,2; got 'x'"),
+        (["tab:cost", "--seeds", "10000000"],
+         "--seeds 10000000 asks for 10,000,000 seeds, at most 1,000; for one seed: 10000000,"),
         (["tab:cost", "--dry-run", "--table-only"],
          "--dry-run lists runs and --table-only shows results; give one of them"),
         (["tab:cost", "--ray", "auto", "--jobs", "2"],

@@ -66,10 +66,13 @@ STE_WINS_SPLICE = changed(1.0, dataset="splice", method="multilinear-ste")
         ("tab:ablation", "under STE on CIFAR-10", changed(20.0, method="iwp-ste", dataset="cifar10")),
         ("tab:ablation", "CovJac gradient", changed(-1.0, method="multilinear-covjac", dataset="mnist")),
         ("tab:basis-constraint-main", "comparable", changed(-30.0, method="multilinear-free")),
-        ("tab:basis-constraint-depth", "widens", changed(60.0, method="iwp-ste", depth=12)),
+        ("tab:basis-constraint-depth", "grows with depth", changed(60.0, method="iwp-ste", depth=12)),
+        ("tab:basis-constraint-depth", "IWP-STE collapses", changed(40.0, method="iwp-ste", depth=12)),
         ("tab:basis-constraint-depth", "reverses", changed(20.0, method="multilinear-free", depth=12)),
         ("tab:ste-basis-catalogue", "walsh", changed(5.0, backward_basis="walsh")),
+        ("tab:ste-basis-catalogue", "smoothed basis collapses", changed(80.0, backward_basis="smoothed")),
         ("tab:ste-basis-catalogue", "Bias is worse", changed(90.0, backward_basis="smoothed")),
+        ("sec:controls", "smoothed basis collapses", changed(80.0, backward_basis="smoothed")),
         ("sec:controls", "Hard-ST, with 16", changed(-30.0, method="hard-st", depth=12)),
         ("tab:scaling-exponents", "M-CovJac falls faster", changed(-30.0, method="multilinear-covjac", width=64_000)),
         ("tab:scaling-exponents", "R²", changed(-30.0, method="gumbel-st", width=16_000)),
@@ -120,6 +123,21 @@ def test_data_sets_that_the_scale_does_not_have_do_not_keep_a_claim_open():
     check = check_of("tab:mnist-main", "best method on every", scale="small")
     assert check.holds is True
     assert "SVHN: data set not part of this scale" in check.evidence
+
+
+def test_a_sign_test_that_nobody_could_pass_says_nothing():
+    """2⁻⁵ = 0.031: five wins of five do not refute p < 0.01; one loss does."""
+    words = "sign test"
+    assert check_of("app:significance", words, scale="small").holds is None
+    assert "best on 5 of 5 data sets, p = 0.0312" in check_of("app:significance", words, scale="small").evidence
+    assert check_of("app:significance", words, STE_WINS_SPLICE, scale="small").holds is False
+
+
+def test_covjac_on_adult_is_judged_from_six_layers_on():
+    """As the paper does; from three layers on it would gain."""
+    check = check_of("tab:adult-depth", "M-CovJac holds", changed(-3.0, method="multilinear-covjac", depth=3))
+    assert check.holds is True
+    assert "from L=6 to L=12 (paper: 0.02)" in check.evidence
 
 
 def test_the_gap_of_a_straight_through_method_must_be_zero():

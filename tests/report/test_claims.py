@@ -123,8 +123,13 @@ def test_computed_statements_count_and_errata_are_no_confirmation():
 
 def test_labels_beside_the_paper_support_a_claim_but_are_not_part_of_it():
     claim = Claim("p", "s", checks=(Cited("tab:x"), Cited("extra:y")))
-    judged = judge(claim, {"tab:x": [outcome(YES)], "extra:y": [outcome(OPEN, label="extra:y")]})
-    assert judged.verdict == "confirmed"
+    for beside in (OPEN, NO):
+        judged = judge(claim, {"tab:x": [outcome(YES)], "extra:y": [outcome(beside, label="extra:y")]})
+        assert judged.verdict == "confirmed"
+        assert any(line.source.startswith("extra:y") for line in judged.evidence)
+    small = [outcome(YES, scale="small")]
+    sentence = judge(claim, {"tab:x": small, "extra:y": [outcome(YES, label="extra:y")]}).sentence
+    assert sentence == "Confirmed at small scale."
 
 
 def test_evidence_has_the_numbers_of_every_scale_once():

@@ -4,14 +4,17 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 PIPE_WIDTH = 240
 """Columns where nobody looks at the edge: a file or a pipe should not be wrapped."""
+_NAME = 24
+"""Characters up to which a cell is a name or a number, which is worth nothing in pieces."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -42,12 +45,23 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows under titles; columns whose every cell is a number are aligned to the right."""
+    """Rows under titles; columns whose every cell is a number are aligned to the right.
+
+    Only prose is folded: where names and numbers alone do not fit, the lines are longer than the terminal.
+    """
     rows = [tuple(row) for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for i, title in enumerate(titles):
         numeric = all(row[i][:1].isdigit() or row[i] in ("", "-") for row in rows)
-        table.add_column(title, justify="right" if numeric else "left", overflow="fold")
+        width = max((len(row[i]) for row in rows), default=0)
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(
+            title,
+            justify=justify,
+            overflow="fold",
+            no_wrap=width <= _NAME,
+            min_width=min(max(width, len(title)), _NAME),
+        )
     for row in rows:
         table.add_row(*row)
     _print(table)
@@ -56,6 +70,8 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def _print(table: Table) -> None:
     target = console()
     if target.is_terminal:
+        room = target.options.update(max_width=PIPE_WIDTH)
+        target.width = max(target.width, Measurement.get(target, room, table).minimum)
         target.print(table)
         return
     with target.capture() as capture:

@@ -51,13 +51,22 @@ def report(
     for given in scale or ():
         check_choice("scale", given, SCALES)
     with user_input():
-        experiments = [experiment(name) for name in label or labels()]
+        experiments = [experiment(name) for name in dict.fromkeys(label or labels())]
     _check_target(docs, out)
     if not no_figures:
         require("matplotlib", "plots", "drawing figures (leave them out with --no-figures)")
     scales = tuple(each for each in SCALES if each in scale) if scale else DEFAULT_SCALES
     with _results(store, export) as source:
-        content = collect(source, experiments, () if label else (*HEADLINES, *THEORY, *SECTIONS), scales)
+        claims = () if label else (*HEADLINES, *THEORY, *SECTIONS)
+        content = collect(source, experiments, claims, scales)
+        if not content.runs and not scale:
+            tiny = collect(source, experiments, claims, ("tiny",))
+            if tiny.runs:
+                typer.echo("no finished run is of paper or small scale: --scale tiny")
+                content, scale = tiny, ["tiny"]
+        if not content.runs:
+            count = len(source.records(status="finished"))
+            typer.echo(f"none of {count:,} finished runs belongs to these labels and scales; see `gatefit runs list`")
     target = ["--docs", str(docs)] if docs is not None else ["--out", str(out)]
     regenerate = shlex.join(
         ["gatefit", "report", *_source_words(store, export), *target, *_rest(scale, label, no_figures)]

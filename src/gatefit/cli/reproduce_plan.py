@@ -28,6 +28,10 @@ def chosen_experiments(labels: Sequence[str], every: bool) -> "list[Experiment]"
         return list(EXPERIMENTS.values()) if every else [experiment(label) for label in dict.fromkeys(labels)]
 
 
+MOST_SEEDS = 1000
+"""Beyond it somebody has named a seed, not said how many."""
+
+
 def parse_seeds(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
     """ "3" is the first three, "0,2" and "7," are lists."""
     if given is None:
@@ -38,6 +42,10 @@ def parse_seeds(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
         numbers = []
     if not numbers or min(numbers) < 0 or (numbers == [0] and "," not in given):
         raise UserError(f"--seeds is a number of seeds or a list of them, as in 3 or 0,1,2; got {given!r}")
+    if "," not in given and numbers[0] > MOST_SEEDS:
+        raise UserError(
+            f"--seeds {given} asks for {numbers[0]:,} seeds, at most {MOST_SEEDS:,}; for one seed: {given},"
+        )
     return tuple(dict.fromkeys(numbers)) if "," in given else tuple(range(numbers[0]))
 
 

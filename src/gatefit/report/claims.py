@@ -1,7 +1,7 @@
 """The paper's claims against our outcomes: confirmed, not confirmed, or not testable here, and why.
 
 claim      -> checks of experiments (by label and words), statements computed from the codebook, named tests
-verdict    -> of each check the paper's scale if its runs exist, else the small scale
+verdict    -> of each check the paper's scale if its runs exist, else the small scale; extra: labels decide nothing
 paragraph  -> the verdict, then every check's own numbers; nothing is typed in but the paper's statement
 """
 
@@ -25,6 +25,11 @@ class Cited:
 
     label: str
     words: str = ""
+
+    @property
+    def beside(self) -> bool:
+        """Whether the label stands beside the paper's: what it says is shown, but decides nothing."""
+        return self.label.startswith("extra:")
 
     def among(self, checks: Sequence[Check]) -> list[Check]:
         """The checks that are meant."""
@@ -82,12 +87,11 @@ def judge(claim: Claim, outcomes: Mapping[str, Sequence[Outcome]]) -> Judged:
         found = _by_claim(cited, outcomes)
         for checks in found.values():
             said = [(scale, check) for scale, check in checks if check.holds is not None]
-            if said:
+            if said and not cited.beside:
                 decided.append((said[0][0], said[0][1].holds is True))
                 partial |= NOT_HERE in said[0][1].evidence
             evidence += _lines(cited.label, said or checks[:1])
-        # Labels beside the paper's may be there or not; they are no part of what the paper says.
-        if not cited.label.startswith("extra:"):
+        if not cited.beside:
             untested += sum(all(check.holds is None for _, check in checks) for checks in found.values()) or not found
     if claim.tests:
         evidence.append(Evidence("tests", None, ", ".join(f"`{name}`" for name in claim.tests)))

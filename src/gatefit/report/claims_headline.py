@@ -9,7 +9,7 @@ _ABSTRACT: Final = "Abstract"
 _THEORY: Final = "Sections 3 and 4: method and theory"
 _EXTRA: Final = (
     "Labels that begin with extra: are not in the paper; they follow its protocol with fewer gates or steps, so that "
-    "they fit a small machine."
+    "they fit a small machine. They are shown and decide nothing."
 )
 
 HEADLINES: Final = (

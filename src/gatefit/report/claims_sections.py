@@ -33,7 +33,7 @@ SECTIONS: Final = (
         _CROSS,
         "A sign test over seven data sets gives p < 0.01, and the gap on CIFAR-10 is significant by itself (p = "
         "0.013).",
-        checks=(Cited("app:significance"),),
+        checks=(Cited("app:significance", "CIFAR-10"), Cited("app:significance", "sign test")),
     ),
     Claim(
         _CROSS,
@@ -79,6 +79,7 @@ SECTIONS: Final = (
         checks=(
             Cited("tab:ablation", "The polynomial basis beats"),
             Cited("tab:basis-constraint-main", "by far"),
+            Cited("tab:basis-constraint-depth", "IWP-STE"),
             Cited("extra:mnist-8k-basis"),
             Cited("extra:monks-methods", "polynomial basis beats"),
         ),
@@ -95,7 +96,11 @@ SECTIONS: Final = (
         _DEPTH,
         "Without the snap the two bases are comparable at 6 layers, and at 12 the ranking reverses (92.95 against "
         "97.80 %).",
-        checks=(Cited("tab:basis-constraint-main", "Without STE"), Cited("tab:basis-constraint-depth")),
+        checks=(
+            Cited("tab:basis-constraint-main", "Without STE"),
+            Cited("tab:basis-constraint-depth", "Without STE"),
+            Cited("tab:basis-constraint-depth", "At L=1"),
+        ),
     ),
     Claim(
         _COST,
@@ -111,7 +116,7 @@ SECTIONS: Final = (
     Claim(
         _COST,
         "With width CovJac's error decays 61 % faster than Soft-Mix's (exponent 0.42 against 0.26 at one layer).",
-        checks=(Cited("tab:scaling-exponents"), Cited("tab:width-scaling")),
+        checks=(Cited("tab:scaling-exponents"), Cited("tab:width-scaling", "At L=1")),
     ),
     Claim(
         _COST,

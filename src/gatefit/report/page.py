@@ -57,7 +57,9 @@ def write_docs(report: Report, path: Path, regenerate: str, *, figures: bool = T
 def introduce(report: Report) -> list[str]:
     """What the page is, from how many runs, and how to read it."""
     runs = report.runs
-    hours = sum(record.seconds or 0.0 for record in runs) / 3600
+    timed = [record.seconds for record in runs if record.seconds]
+    hours = sum(timed) / 3600
+    which = "" if len(timed) == len(runs) else f" in the {len(timed):,} whose time is known"
     with_runs = sum(bool(section.outcomes) for section in report.sections)
     verdicts = Counter(judged.verdict for judged in report.claims)
     counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
@@ -66,7 +68,7 @@ def introduce(report: Report) -> list[str]:
         "program, with the paper's value beside ours. Nothing on this page is typed in by hand but the paper's own "
         "statements and numbers.",
         f"It is made from {len(runs):,} finished run{'' if len(runs) == 1 else 's'}"
-        + (f" ({hours:,.1f} hours of training)" if hours >= 0.05 else "")
+        + (f" ({hours:,.1f} hours of training{which})" if hours >= 0.05 else "")
         + f" and shows {with_runs} of {len(report.sections)} labels, in full or in part; those that begin with extra: "
         "are not the paper's." + "".join(f" Machine: {words}." for words in machines(runs)),
         "At the paper's scale a run has the paper's width, depth and steps. At small scale networks are narrower and "

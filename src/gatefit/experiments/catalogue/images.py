@@ -63,7 +63,7 @@ def show_scale_up(sheet: Sheet) -> None:
     gaps: dict[str, Value | None] = {}
     best = []
     for label, caption, metric in (
-        ("tab:scale-up", "last-10 accuracy, %", last_accuracy),
+        ("tab:scale-up", f"{sheet.measure}, %", last_accuracy),
         ("tab:scale-up/best", "best checkpoint, %", best_accuracy),
     ):
         rows, block = [], paper(label)
@@ -164,8 +164,8 @@ def show_baselines(sheet: Sheet) -> None:
             ("M-CovJac", values[m, dataset]),
             (block[best, dataset], block[m, dataset]),
         )
-        if sheet.scale == "small" and part.holds is False:
-            part = Part(None, f"{part.evidence}, after a twentieth of the samples: too few to say")
+        if sheet.scale == "small" and part.holds is not None:
+            part = Part(part.holds, f"{part.evidence}, after a twentieth of the samples")
         sheet.claim(
             f"A convolutional network on the same bits is more accurate than the circuit on {sheet.name(dataset)}", part
         )

@@ -144,6 +144,11 @@ class Sheet:
         if text not in self._notes:
             self._notes.append(text)
 
+    @property
+    def measure(self) -> str:
+        """What the accuracy of a run is called: short runs have no ten evaluations at their end to speak of."""
+        return "last-10 accuracy" if self.scale == "paper" else "accuracy at the end"
+
     def claim(self, text: str, *parts: Part) -> None:
         """A claim of the paper: false if a part is, true if all are, open if one that counts is."""
         waiting = [part for part in parts if part.counts]

@@ -23,7 +23,7 @@ def show_temperature(sheet: Sheet) -> None:
     block, text = paper("tab:tau-sensitivity"), paper("app:tau")
     v = {tau: sheet.value("mnist", METHOD, **_fixed(tau)) for tau in TEMPERATURES}
     sheet.table(
-        f"M-CovJac on {sheet.name('mnist')}, L=6: last-10 accuracy, %",
+        f"M-CovJac on {sheet.name('mnist')}, L=6: {sheet.measure}, %",
         ("accuracy",),
         [(f"τ = {tau}", [sheet.cell(block[tau, "mnist"], "mnist", METHOD, **_fixed(tau))]) for tau in TEMPERATURES],
     )

@@ -28,7 +28,7 @@ def show_widths(sheet: Sheet) -> None:
             v[depth, width] = sheet.methods("mnist", MAIN_METHODS, depth=depth, width=width)
             rows.append((_row_name(sheet, width, theirs), cells))
         columns = [METHOD_NAMES[m] for m in MAIN_METHODS]
-        sheet.table(f"{sheet.name('mnist')}, L={depth}: last-10 accuracy, %", columns, rows, best="rows")
+        sheet.table(f"{sheet.name('mnist')}, L={depth}: {sheet.measure}, %", columns, rows, best="rows")
     first, last = widths[0], widths[-1]
     typed = {w: {METHOD_NAMES[m]: block[f"1/{w}", m] for m in MAIN_METHODS} for w in WIDTHS["paper"]}
     ours = [_gap(v[1, width]) for width in widths]
@@ -157,7 +157,7 @@ def show_budget(sheet: Sheet) -> None:
                 )
             )
     sheet.table(
-        f"{sheet.name('mnist')}: equal numbers of parameters, last-10 accuracy, %",
+        f"{sheet.name('mnist')}: equal numbers of parameters, {sheet.measure}, %",
         ("M-CovJac", "Soft-Mix"),
         rows,
         best="rows",
