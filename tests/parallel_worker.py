@@ -1,7 +1,7 @@
 """What the processes of tests/training/test_parallel.py do; one process alone does the same for comparison.
 
     torchrun --standalone --nproc-per-node 2 tests/parallel_worker.py FOLDER
-    RANK=0 WORLD_SIZE=2 ... python tests/parallel_worker.py FOLDER forever
+    RANK=0 WORLD_SIZE=2 ... python tests/parallel_worker.py FOLDER forever      (or twice)
 
 Every case trains in float64, so that only the order of summation differs. Results go to FOLDER/CASE-RANK.safetensors.
 """
@@ -147,6 +147,19 @@ def all_cases(folder):
         (folder / f"errors-{team.rank}.json").write_text(json.dumps(errors))
 
 
+def threads():
+    """The names of this process's threads, those of libraries too; nothing where the system does not tell."""
+    return sorted(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+
+
+def twice(folder):
+    """Two runs after one another in one process, each with a group of its own."""
+    for i in range(2):
+        with parallel.joined(timeout=60) as team:
+            save(folder, f"{i}", team, *run_together("soft-mix", team))
+        (folder / f"threads-{i}-{team.rank}.json").write_text(json.dumps(threads()))
+
+
 class Told(Observer):
     """Leaves a file when it has seen some steps."""
 
@@ -171,5 +184,7 @@ if __name__ == "__main__":
     workplace = Path(sys.argv[1])
     if sys.argv[2:] == ["forever"]:
         forever(workplace)
+    elif sys.argv[2:] == ["twice"]:
+        twice(workplace)
     else:
         all_cases(workplace)

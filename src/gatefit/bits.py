@@ -132,7 +132,7 @@ def unpack_rows(rows: UInt64[np.ndarray, "samples row_words"], bits: int) -> Boo
     return np.unpackbits(octets, axis=1, count=bits, bitorder="little").view(np.bool_)
 
 
-def gather(rows: UInt64[np.ndarray, "samples row_words"], indices: Int[np.ndarray, "batch"], bits: int) -> PackedBatch:
+def gather(rows: UInt64[np.ndarray, "samples row_words"], indices: Int[np.ndarray, " batch"], bits: int) -> PackedBatch:
     """The samples at ``indices`` as one batch, sixty-four to a word."""
     _check_rows(rows, bits)
     indices = np.ascontiguousarray(indices, dtype=np.int64)

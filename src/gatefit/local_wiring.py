@@ -29,7 +29,7 @@ def local_wirings(
     classes: int,
     *,
     reach: int | None = None,
-    order: Int[np.ndarray, "inputs"] | None = None,
+    order: Int[np.ndarray, " inputs"] | None = None,
     seed: int = 0,
 ) -> list[Int32[Tensor, "2 gates"]]:
     """One wiring a layer, for ``LogicNetwork(wiring=...)``; ``order`` lists the inputs along the line.
@@ -53,7 +53,7 @@ def local_wirings(
     return wirings
 
 
-def image_order(features: Int[np.ndarray, "bits"], shape: tuple[int, int, int]) -> Int[np.ndarray, "bits"]:
+def image_order(features: Int[np.ndarray, " bits"], shape: tuple[int, int, int]) -> Int[np.ndarray, " bits"]:
     """The bits along a Hilbert curve: ``features[j]`` is bit j's value in an image (channel, row, column) of ``shape``.
 
     ``shape`` is (rows, columns, channels), as data sets state it.
@@ -63,7 +63,7 @@ def image_order(features: Int[np.ndarray, "bits"], shape: tuple[int, int, int]) 
     return np.argsort(hilbert_index(pixel % columns, pixel // columns), kind="stable")
 
 
-def hilbert_index(x: Int[np.ndarray, "points"], y: Int[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
+def hilbert_index(x: Int[np.ndarray, " points"], y: Int[np.ndarray, " points"]) -> Int[np.ndarray, " points"]:
     """How far along the Hilbert curve of the smallest square 2^k x 2^k that holds all points each of them lies."""
     x, y = x.astype(np.int64), y.astype(np.int64)
     index = np.zeros_like(x)
@@ -81,7 +81,7 @@ def hilbert_index(x: Int[np.ndarray, "points"], y: Int[np.ndarray, "points"]) ->
 
 
 def _near(
-    places: Float[np.ndarray, "gates"], nodes: int, reach: int, generator: torch.Generator
+    places: Float[np.ndarray, " gates"], nodes: int, reach: int, generator: torch.Generator
 ) -> Int[np.ndarray, "2 gates"]:
     gates = places.size
     check_sizes(nodes, gates)
@@ -95,7 +95,7 @@ def _near(
     return pairs
 
 
-def _part(pairs: Int[np.ndarray, "2 gates"], sequence: Int[np.ndarray, "gates"], nodes: int) -> None:
+def _part(pairs: Int[np.ndarray, "2 gates"], sequence: Int[np.ndarray, " gates"], nodes: int) -> None:
     """Where a gate would read one node twice, it swaps its second node with a gate near by, or takes the next node."""
     rank = np.argsort(sequence)
     for gate in np.flatnonzero(pairs[0] == pairs[1]):

@@ -26,7 +26,7 @@ def codebook(dtype: torch.dtype = torch.float32, device: torch.device | str = "c
     return torch.tensor(CODEBOOK, dtype=dtype, device=device)
 
 
-def nearest_gate(coefficients: Float[Tensor, "gates 4"]) -> UInt8[Tensor, "gates"]:
+def nearest_gate(coefficients: Float[Tensor, "gates 4"]) -> UInt8[Tensor, " gates"]:
     """argmin_j ‖c - G_j‖², as gate numbers."""
     check_coefficients(coefficients)
     order = torch.as_tensor(TIE_ORDER.copy(), device=coefficients.device)

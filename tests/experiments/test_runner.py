@@ -1,6 +1,7 @@
 """Many runs into one store: each once, whatever is killed, however many processes, alone or side by side."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gatefit.datasets import DatasetError
@@ -197,6 +199,43 @@ def test_a_killed_worker_is_reported_and_the_others_go_on(tmp_path, monkeypatch,
         assert [facts(each) for each in run_all(others, store)] == [facts(each) for each in rest]
 
 
+def test_workers_that_die_at_once_leave_nothing_open_and_say_why(tmp_path):
+    configs = [replace(BASE, seed=seed) for seed in range(12)]
+    held, events = [], []
+
+    def tell(event):
+        events.append(event)
+        held.append(psutil.Process().num_fds())
+
+    with Store.open(tmp_path) as store:
+        store.plan(configs)
+        store.fail(configs[0].identity, "the download failed")  # earlier, and no longer the reason
+        team = crew.Crew(store, 2, data_dir=None)
+        team._command = [sys.executable, "-c", "raise SystemExit('no memory')"]
+        team.work([[config] for config in configs], tell=tell)
+        reasons = {store.find(config.identity).error for config in configs}
+    text = "its process ended with exit code 1 (no memory); it goes on from its last checkpoint when it is run again"
+    assert reasons == {text}
+    assert [(event.kind, event.text) for event in events] == [("failed", text)] * len(configs)
+    assert max(held) < min(held) + 12  # three a worker that is alive
+
+
+def test_workers_that_are_told_to_end_save_and_leave(tmp_path, whole):
+    """A batch system ends a job with SIGTERM to every process of it."""
+
+    def end(event):
+        if event.kind == "evaluated" and event.step == 80:
+            for worker in psutil.Process().children():
+                worker.terminate()
+
+    with Store.open(tmp_path) as store:
+        (stopped,) = run_all([LONG], store, jobs=2, threads=1, progress=end)
+        assert (stopped.status, stopped.error) == ("planned", "")
+        assert 80 <= stopped.step < 200
+        (record,) = run_all([LONG], store)
+    assert facts(record) == facts(whole)
+
+
 @pytest.mark.slow
 def test_workers_of_a_killed_runner_save_and_leave(tmp_path):
     endless = replace(BASE, steps=1_000_000, evaluate_every=50, seed=9)
@@ -291,6 +330,14 @@ def test_a_baseline_is_a_run_like_any_other(tmp_path):
     assert facts(parts) == facts(whole)
     assert whole.summary["boolean"] is False
     assert whole.diagnostics == {}
+
+
+def test_a_baseline_that_diverges_fails(tmp_path):
+    config = replace(BASE, method="mlp", width=8, learning_rate=1e30)
+    with Store.open(tmp_path) as store:
+        (record,) = run_all([config], store)
+    assert record.status == "failed"
+    assert re.match(r"the loss is (nan|inf) at step \d+; lower the learning rate", record.error)
 
 
 @pytest.mark.parametrize("method", ["cnn-3x3", "cnn-2x2"])

@@ -65,6 +65,24 @@ def test_a_run_from_plan_to_finish(store):
     assert record.finished >= record.started
 
 
+def test_a_finished_run_is_never_changed(store):
+    identity = finished(store)
+    before = store.find(identity)
+    store.write_metrics(identity, [{**ROWS[0], "loss": 9.0}], seconds=5.0)
+    store.finish(identity, ROWS, {"last_10_accuracy": 0.0}, seconds=5.0)  # the same log again
+    with pytest.raises(ValueError, match=f"run {identity} was finished elsewhere meanwhile with another log"):
+        store.finish(identity, [{**ROWS[0], "loss": 9.0}], SUMMARY)
+    assert store.find(identity) == before
+
+
+def test_a_run_is_not_finished_without_a_log(store):
+    (identity,) = store.plan([CONFIG])
+    store.write_metrics(identity, ROWS[:2])
+    with pytest.raises(ValueError, match=f"run {identity} cannot be finished without a log"):
+        store.finish(identity, [], {})
+    assert len(store.find(identity).metrics) == 2
+
+
 def test_rows_written_again_are_there_once(store):
     (identity,) = store.plan([CONFIG])
     for _ in range(3):

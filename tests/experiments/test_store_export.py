@@ -201,6 +201,8 @@ def test_what_holds_no_runs_is_refused_before_anything_is_taken(tmp_path):
         ("runs.csv", lambda t: t.replace(",40,2,", ",forty,2,"), "is damaged: Expecting value"),
         ("runs.csv", lambda t: t[:-30], "is damaged: zip"),
         ("metrics.csv", lambda t: t.replace(",20,", ",twenty,", 1), "is damaged: Expecting value"),
+        ("metrics.csv", lambda t: t.splitlines()[0] + "\n", "its log in metrics.csv is missing"),
+        ("metrics.csv", lambda t: "\n".join(t.splitlines()[:-1]) + "\n", "its log in metrics.csv (ends|is missing)"),
         ("diagnostics.jsonl", lambda t: t[:-5], "is damaged: "),
     ],
 )

@@ -14,6 +14,7 @@ from gatefit.training.checkpoint import (
     load_checkpoint,
     read_tensors,
     save_checkpoint,
+    serialise,
     write_atomically,
 )
 from gatefit.training.config import RunConfig
@@ -81,6 +82,28 @@ def test_a_damaged_newest_file_falls_back_to_the_one_before(tmp_path):
     newest = save_checkpoint(tmp_path, CONFIG, network, optimiser, TrainingState(step=20))
     newest.write_bytes(newest.read_bytes()[:100])
     assert load_checkpoint(tmp_path, CONFIG, network, optimiser).step == 10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensors, metadata: metadata.pop("config"), "its configuration cannot be read"),
+        (lambda tensors, metadata: metadata.update(config="{"), "its configuration cannot be read"),
+        (lambda tensors, metadata: metadata.pop("state"), "does not fit its configuration"),
+        (lambda tensors, metadata: tensors.pop(next(k for k in tensors if k.startswith("network/"))), "does not fit"),
+    ],
+)
+def test_a_newest_file_without_its_parts_falls_back_to_the_one_before(tmp_path, change, message):
+    network, optimiser = trained()
+    older = save_checkpoint(tmp_path, CONFIG, network, optimiser, TrainingState(step=10))
+    newest = save_checkpoint(tmp_path, CONFIG, network, optimiser, TrainingState(step=20))
+    tensors, metadata = read_tensors(newest)
+    change(tensors, metadata)
+    newest.write_bytes(serialise(tensors, metadata))
+    assert load_checkpoint(tmp_path, CONFIG, network, optimiser).step == 10
+    older.unlink()
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(tmp_path, CONFIG, network, optimiser)
 
 
 def test_only_damaged_files_are_an_error_that_names_them(tmp_path):

@@ -42,9 +42,18 @@ def test_foreign_content_is_refused(content, message):
         RunConfig.from_dict(content)
 
 
+def test_equal_configurations_have_one_name():
+    one, same = RunConfig(learning_rate=1, weight_decay=0), RunConfig(learning_rate=1.0)
+    assert one == same
+    assert one.identity == same.identity == RunConfig.from_dict(json.loads(one.to_json())).identity
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"steps": 1e3}, r"configuration field steps must be int, got 1000.0"),
+        ({"width": "40"}, r"configuration field width must be int or None, got '40'"),
+        ({"seed": True}, r"configuration field seed must be int, got True"),
         ({"depth": 0}, r"depth must be a whole number >= 1, got 0"),
         ({"steps": 0}, r"steps must be a whole number >= 1, got 0"),
         ({"learning_rate": 0.0}, r"learning_rate must be a finite number > 0, got 0.0"),

@@ -174,6 +174,19 @@ def test_a_finished_run_is_read_by_the_leader_and_the_others_leave(results):
     assert (written["config"], written["steps"]) == (FINISHED.identity, FINISHED.steps)
 
 
+def test_nothing_of_a_group_outlives_it(tmp_path):
+    """Threads that do may abort the process when the interpreter ends, and hold the port of the next group."""
+    processes = two_processes(WORKER, tmp_path, "twice")
+    told = [process.communicate(timeout=SECONDS)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told
+    for rank in range(2):
+        first, second = (load_file(tmp_path / f"{i}-{rank}.safetensors") for i in range(2))
+        assert all(torch.equal(value, second[key]) for key, value in first.items())
+        for i in range(2):
+            left = json.loads((tmp_path / f"threads-{i}-{rank}.json").read_text())
+            assert not [name for name in left if "gloo" in name or "tcpstore" in name], left
+
+
 def test_a_killed_process_ends_the_run_with_one_line(tmp_path):
     folder = tmp_path / "run"
     leader, follower = two_processes("-m", "gatefit.cli", "train", *LONG, "--steps", 10**6, "--out", folder, "--quiet")

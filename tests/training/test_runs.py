@@ -53,6 +53,19 @@ def test_a_finished_run_is_read_back_not_repeated(tmp_path):
     assert all(torch.equal(v, again.network.state_dict()[k]) for k, v in first.network.state_dict().items())
 
 
+@pytest.mark.parametrize(("kept", "words"), [(0, "is empty or missing"), (1, "ends at step")])
+def test_a_finished_run_without_its_whole_log_is_not_read_back(tmp_path, kept, words):
+    execute(CONFIG, folder=tmp_path)
+    log = tmp_path / "metrics.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:kept]))
+    with pytest.raises(RunFolderError, match=f"but its metrics.jsonl {words}.*delete result.json to go on"):
+        execute(CONFIG, folder=tmp_path)
+    (tmp_path / "result.json").unlink()
+    assert execute(CONFIG, folder=tmp_path).result.finished
+    assert log.read_text() == "".join(lines)
+
+
 def test_an_interrupted_run_goes_on(tmp_path):
     calls = iter([False] * 30 + [True])
     first = execute(CONFIG, folder=tmp_path / "a", should_stop=lambda: next(calls))

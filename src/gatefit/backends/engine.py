@@ -63,7 +63,7 @@ class Engine:
         """Gates that are evaluated for each block: not constants, wires, inverters or gates that nobody reads."""
         return len(self._program.code)
 
-    def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, "samples"]:
+    def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
         """The class number of every sample: of equal scores the first wins."""
         if isinstance(self.circuit.readout, Affine):
             raise TypeError("an Affine readout gives a value, not a class; use scores(bits)")

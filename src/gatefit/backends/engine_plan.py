@@ -60,10 +60,10 @@ class Program:
     slots: int
     code: UInt32[np.ndarray, "gates 3"]
     """Slots written, read and read."""
-    run_operations: UInt8[np.ndarray, "runs"]
-    run_ends: Int64[np.ndarray, "runs"]
-    output_slots: Int64[np.ndarray, "outputs"]
-    output_flips: UInt64[np.ndarray, "outputs"]
+    run_operations: UInt8[np.ndarray, " runs"]
+    run_ends: Int64[np.ndarray, " runs"]
+    output_slots: Int64[np.ndarray, " outputs"]
+    output_flips: UInt64[np.ndarray, " outputs"]
     """All ones where the stored row is the complement of the output."""
 
 
@@ -72,9 +72,9 @@ class Counting:
     """Group sums as chunks of 16 rows: score_k = base_k + ones in the (possibly flipped) rows of its chunks."""
 
     rows: UInt32[np.ndarray, "chunks 16"]
-    flips: UInt64[np.ndarray, "chunks"]
-    ends: Int64[np.ndarray, "classes"]
-    base: Int64[np.ndarray, "classes"]
+    flips: UInt64[np.ndarray, " chunks"]
+    ends: Int64[np.ndarray, " classes"]
+    base: Int64[np.ndarray, " classes"]
     planes: int
     """Bits that the largest count needs."""
 
@@ -126,7 +126,7 @@ def plan_counting(program: Program, readout: GroupSum | Affine) -> Counting:
     )
 
 
-def _flips(negated: np.ndarray) -> UInt64[np.ndarray, "n"]:
+def _flips(negated: np.ndarray) -> UInt64[np.ndarray, " n"]:
     return np.where(negated != 0, np.uint64(0xFFFF_FFFF_FFFF_FFFF), np.uint64(0))
 
 

@@ -36,7 +36,7 @@ class Samples(NamedTuple):
     """Some rows of a data set to start from, in the form that the encoder reads, and their class numbers or values."""
 
     x: Shaped[np.ndarray, "samples features"]
-    y: Shaped[np.ndarray, "samples"]
+    y: Shaped[np.ndarray, " samples"]
 
 
 @dataclass
@@ -105,7 +105,7 @@ def _checked_shape(encoder: Encoder | None, shape: ImageShape | None) -> ImageSh
     return shape
 
 
-def image_levels(encoder: Encoder) -> tuple[Int[np.ndarray, "bits"], Int[np.ndarray, "bits"], list[float]]:
+def image_levels(encoder: Encoder) -> tuple[Int[np.ndarray, " bits"], Int[np.ndarray, " bits"], list[float]]:
     """For each bit its pixel and the number of its threshold; and the different thresholds, rising."""
     thresholds = [0.5 if rule.value is None else float(rule.value) for rule in encoder.rules]
     levels = sorted(set(thresholds))
@@ -142,7 +142,7 @@ def image_fit(shape: ImageShape, samples: Samples | None) -> float:
     return round(float(np.median(sizes)), 4) if sizes else default
 
 
-def _extent(line: Bool[np.ndarray, "_"]) -> float:
+def _extent(line: Bool[np.ndarray, " _"]) -> float:
     """From the first to the last true entry, as a part of the whole."""
     return float(np.ptp(np.flatnonzero(line)) + 1) / line.size
 

@@ -66,7 +66,7 @@ class NativeModel:
         self._call("scores_batch", words, ctypes.c_size_t(words.shape[1]), scores)
         return scores[:samples]
 
-    def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, "samples"]:
+    def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
         """Classes by the batch function."""
         words, samples = self._pack(bits)
         classes = np.empty(64 * words.shape[1], np.int32)
@@ -81,12 +81,12 @@ class NativeModel:
             self._call("scores", line, score)
         return scores
 
-    def predict_one_by_one(self, bits: Bool[np.ndarray, "samples inputs"]) -> Num[np.ndarray, "samples"]:
+    def predict_one_by_one(self, bits: Bool[np.ndarray, "samples inputs"]) -> Num[np.ndarray, " samples"]:
         """Classes (of a regression: values) by the function for a single sample."""
         lines = check_bits(self.circuit, bits).astype(np.uint8)
         return np.array([self._answer("predict", "value", line) for line in lines])
 
-    def predict_features(self, features: Num[np.ndarray, "samples features"]) -> Num[np.ndarray, "samples"]:
+    def predict_features(self, features: Num[np.ndarray, "samples features"]) -> Num[np.ndarray, " samples"]:
         """Classes (of a regression: values) from raw features, one sample at a time."""
         lines = np.ascontiguousarray(features, dtype=self._feature)
         return np.array([self._answer("predict_features", "value_features", line) for line in lines])

@@ -79,9 +79,9 @@ def write_certificate(
     path: Path,
     spec: Circuit,
     impl: Circuit,
-    claims: Int32[np.ndarray, "outputs"] | None = None,
+    claims: Int32[np.ndarray, " outputs"] | None = None,
     cnf: Cnf | None = None,
-    proof: Int32[np.ndarray, "steps"] | None = None,
+    proof: Int32[np.ndarray, " steps"] | None = None,
 ) -> None:
     """Write a directory with the three files, complete or not at all; without a formula, only the summary."""
     refuse_existing(path)
@@ -165,7 +165,7 @@ def _read_summary(folder: Path) -> dict[str, Any]:
     return summary
 
 
-def _claims(summary: dict[str, Any], spec: Circuit, impl: Circuit) -> Int32[np.ndarray, "outputs"]:
+def _claims(summary: dict[str, Any], spec: Circuit, impl: Circuit) -> Int32[np.ndarray, " outputs"]:
     claims = summary.get("claims")
     graph, outputs = join(spec, impl)
     if not isinstance(claims, list) or len(claims) != outputs.size:

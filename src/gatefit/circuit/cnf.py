@@ -43,7 +43,7 @@ class Cnf:
     """A formula in conjunctive normal form; ``literals`` is flat, each clause ended by 0."""
 
     variables: int
-    literals: Int32[np.ndarray, "literals"]
+    literals: Int32[np.ndarray, " literals"]
 
     @property
     def clauses(self) -> int:
@@ -56,8 +56,8 @@ class Cnf:
 
 
 def gate_clauses(
-    gates: UInt8[np.ndarray, "gates"], operands: Int32[np.ndarray, "2 gates"], results: Int32[np.ndarray, "gates"]
-) -> Int32[np.ndarray, "literals"]:
+    gates: UInt8[np.ndarray, " gates"], operands: Int32[np.ndarray, "2 gates"], results: Int32[np.ndarray, " gates"]
+) -> Int32[np.ndarray, " literals"]:
     """Clauses that say results = gates(operands), all given as variable numbers (from 1)."""
     # A gate that reads one variable twice is the wire, inverter or constant g(0,0) g(1,1): no clause repeats a literal.
     same = operands[0] == operands[1]
@@ -74,14 +74,14 @@ def gate_clauses(
     return np.concatenate(parts)
 
 
-def clauses_to_text(literals: Int32[np.ndarray, "literals"]) -> bytes:
+def clauses_to_text(literals: Int32[np.ndarray, " literals"]) -> bytes:
     """One line a clause; deletions start with ``d``."""
     literals = np.ascontiguousarray(literals, dtype=np.int32)
     buffer = np.empty(12 * literals.size, np.uint8)
     return buffer[: write_clauses(literals, buffer)].tobytes()
 
 
-def proof_from_text(text: bytes, variables: int) -> Int32[np.ndarray, "literals"]:
+def proof_from_text(text: bytes, variables: int) -> Int32[np.ndarray, " literals"]:
     """Read DRAT text strictly: literals of known variables, every step on its own line and ended by 0."""
     # Shortest literal and its separator: two bytes. The reader never writes more than it reads.
     literals = np.empty(len(text) + 1, np.int32)

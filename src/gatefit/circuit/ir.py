@@ -32,9 +32,9 @@ class Circuit:
     """A combinational circuit of two-input gates with its readout, names and (optionally) its input encoder."""
 
     inputs: int
-    gates: UInt8[np.ndarray, "gates"]
+    gates: UInt8[np.ndarray, " gates"]
     operands: Int32[np.ndarray, "2 gates"]
-    outputs: Int32[np.ndarray, "outputs"]
+    outputs: Int32[np.ndarray, " outputs"]
     readout: Readout
     input_names: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class Circuit:
         """Class scores (or the value of an Affine readout) of raw features, or of bits if there is no encoder."""
         return _predictor().scores(self, x)  # type: ignore[no-any-return]
 
-    def predict(self, x: object) -> Shaped[np.ndarray, "samples"]:
+    def predict(self, x: object) -> Shaped[np.ndarray, " samples"]:
         """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
         return _predictor().predict(self, x)  # type: ignore[no-any-return]
 

@@ -82,7 +82,7 @@ def from_torchlogix(
     return _circuit(list(layers), gates, wiring, inputs, classes, temperature, names, encoder, "torchlogix")
 
 
-def gates_of(weights: Any, parametrization: Parametrization, name: str = "layer") -> UInt8[np.ndarray, "gates"]:
+def gates_of(weights: Any, parametrization: Parametrization, name: str = "layer") -> UInt8[np.ndarray, " gates"]:
     """The gates that a layer's trained weights stand for when it is evaluated."""
     columns = {"raw": 16, "light": 4, "warp": 4, "walsh": 4}
     if parametrization not in columns:
@@ -156,7 +156,7 @@ def _wiring(wiring: Any, gates: int, readable: int, name: str) -> Int64[np.ndarr
 
 def _circuit(
     layers: list[str],
-    gates: list[UInt8[np.ndarray, "gates"]],
+    gates: list[UInt8[np.ndarray, " gates"]],
     wiring: Sequence[Any],
     inputs: int,
     classes: int,

@@ -33,7 +33,7 @@ class Graph:
     """Gates over the constant (node 0) and the inputs (nodes 1 to ``inputs``), in topological order."""
 
     inputs: int
-    gates: UInt8[np.ndarray, "gates"]
+    gates: UInt8[np.ndarray, " gates"]
     operands: Int32[np.ndarray, "2 gates"]
 
     @property
@@ -47,11 +47,11 @@ class Remainder:
     """``constant + Σ coefficients · nodes``, which must be zero on every input."""
 
     constant: int
-    nodes: Int64[np.ndarray, "terms"]
-    coefficients: Int64[np.ndarray, "terms"]
+    nodes: Int64[np.ndarray, " terms"]
+    coefficients: Int64[np.ndarray, " terms"]
 
 
-def join(spec: Circuit, impl: Circuit) -> tuple[Graph, Int32[np.ndarray, "outputs"]]:
+def join(spec: Circuit, impl: Circuit) -> tuple[Graph, Int32[np.ndarray, " outputs"]]:
     """Both circuits over the same inputs, and the nodes of spec's outputs followed by impl's."""
 
     def moved(nodes: Int32[np.ndarray, "..."]) -> Int32[np.ndarray, "..."]:
@@ -77,7 +77,7 @@ class Obligations:
         return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
-def obligations(spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs"]) -> Obligations | None:
+def obligations(spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, " outputs"]) -> Obligations | None:
     """What must be equal for all scores to be equal on every input.
 
     ``claims`` gives for every output, spec's first, a literal of ``join(spec, impl)`` that it is said to equal; they
@@ -91,7 +91,7 @@ def obligations(spec: Circuit, impl: Circuit, claims: Int32[np.ndarray, "outputs
     return Obligations(graph, np.stack([2 * outputs, claims], axis=1).astype(np.int32), sums)
 
 
-def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:
+def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, " outputs"]) -> list[Remainder] | None:
     """What must be zero for the scores to be equal if the claims hold: nothing if they are equal by construction.
 
     None means that the two readouts cannot be compared as integers: linear scores whose sums may round and that add up
@@ -116,9 +116,11 @@ def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, "outputs"
 
 
 def _differences(
-    groups: Int32[np.ndarray, "outputs"], constants: Int64[np.ndarray, "classes"], claims: Int32[np.ndarray, "outputs"],
+    groups: Int32[np.ndarray, " outputs"],
+    constants: Int64[np.ndarray, " classes"],
+    claims: Int32[np.ndarray, " outputs"],
     split: int,
-) -> list[Remainder]:  # fmt: skip
+) -> list[Remainder]:
     signs = np.where(np.arange(claims.size) < split, 1, -1)
     nodes, inverted = claims.astype(np.int64) >> 1, claims & 1
     constants = constants.astype(np.int64).copy()
@@ -136,7 +138,7 @@ def _differences(
     return result
 
 
-def _fixed_value(readout: Affine, claims: Int32[np.ndarray, "outputs"]) -> float | None:
+def _fixed_value(readout: Affine, claims: Int32[np.ndarray, " outputs"]) -> float | None:
     """The value, if it is the same on every input."""
     if readout.scale == 0:
         return float(readout.intercept)
@@ -163,7 +165,7 @@ def _shift(spec: Affine, impl: Affine) -> int | None:
     return shift if np.array_equal(values(spec, sums), values(impl, sums + shift)) else None
 
 
-def _exact_linear(spec: Linear, impl: Linear, claims: Int32[np.ndarray, "outputs"]) -> list[Remainder] | None:
+def _exact_linear(spec: Linear, impl: Linear, claims: Int32[np.ndarray, " outputs"]) -> list[Remainder] | None:
     """Scores whose sums never round, as integers in a common unit; None where they may round."""
     units = exact_unit(spec), exact_unit(impl)
     if units[0] is None or units[1] is None:
@@ -182,11 +184,11 @@ def _exact_linear(spec: Linear, impl: Linear, claims: Int32[np.ndarray, "outputs
     return result
 
 
-def _same_terms(spec: Linear, of_spec: Int32[np.ndarray, "_"], impl: Linear, of_impl: Int32[np.ndarray, "_"]) -> bool:
+def _same_terms(spec: Linear, of_spec: Int32[np.ndarray, " _"], impl: Linear, of_impl: Int32[np.ndarray, " _"]) -> bool:
     """Whether both readouts add the same numbers in the same order; terms that add zero are left out."""
 
-    def terms(readout: Linear, claims: Int32[np.ndarray, "_"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        counts: Bool[np.ndarray, "_"] = (claims != 0) & readout.weights.any(axis=0)
+    def terms(readout: Linear, claims: Int32[np.ndarray, " _"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        counts: Bool[np.ndarray, " _"] = (claims != 0) & readout.weights.any(axis=0)
         claims, weights = claims[counts], readout.weights[:, counts]
         bias = readout.bias.copy()
         while claims.size and claims[0] == TRUE:  # always one, and added first: part of the bias

@@ -20,7 +20,7 @@ PATTERNS: Final = 2**16
 CHUNK_WORDS: Final = 16
 """Random patterns to simulate, and how many words of 64 of them at a time, so that they stay in the cache."""
 
-Signatures = tuple[UInt64[np.ndarray, "nodes"], UInt8[np.ndarray, "nodes"]]
+Signatures = tuple[UInt64[np.ndarray, " nodes"], UInt8[np.ndarray, " nodes"]]
 """Signature and phase of every node."""
 
 

@@ -29,7 +29,7 @@ def scores(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples classes"]
     return np.asarray(_engine(circuit).scores(input_bits(circuit, x)))
 
 
-def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples"]:
+def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
     """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
     if isinstance(circuit.readout, Affine):
         return scores(circuit, x)[:, 0]

@@ -55,9 +55,9 @@ class Equivalent(_Verdict):
 class Counterexample(_Verdict):
     """An input on which the scores differ, and both circuits' scores there."""
 
-    bits: Bool[np.ndarray, "inputs"]
-    spec_scores: Shaped[np.ndarray, "classes"]
-    impl_scores: Shaped[np.ndarray, "classes"]
+    bits: Bool[np.ndarray, " inputs"]
+    spec_scores: Shaped[np.ndarray, " classes"]
+    impl_scores: Shaped[np.ndarray, " classes"]
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _check_comparable(spec: object, impl: object, timeout: float, patterns: int)
         raise ValueError(f"timeout must be a finite number > 0 and patterns >= 0, got {timeout} and {patterns}")
 
 
-def _replayed(spec: Circuit, impl: Circuit, bits: Bool[np.ndarray, "inputs"]) -> Counterexample:
+def _replayed(spec: Circuit, impl: Circuit, bits: Bool[np.ndarray, " inputs"]) -> Counterexample:
     """A counterexample, seen by the definition of a circuit's meaning."""
     with np.errstate(over="ignore", invalid="ignore"):
         one, two = (simulate.scores(circuit, bits[None])[0] for circuit in (spec, impl))
@@ -192,7 +192,7 @@ def _try_everything(
     return Equivalent("exhaustive", time.monotonic() - start, queries, path)
 
 
-def _refutation(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"], swept: Swept) -> Int32[np.ndarray, "steps"]:
+def _refutation(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"], swept: Swept) -> Int32[np.ndarray, " steps"]:
     """The sweep's steps, then for each pair: it does not differ where its first literal is false, hence nowhere."""
     differ = graph.nodes + 1 + np.arange(len(pairs), dtype=np.int32)
     zero = np.zeros_like(differ)

@@ -42,16 +42,16 @@ class Answer:
     """``equal`` is None if the question was too hard; if it is False, ``ones`` are the leaves' values that show it."""
 
     equal: bool | None
-    ones: Bool[np.ndarray, "leaves"] = field(default_factory=lambda: np.empty(0, bool))
+    ones: Bool[np.ndarray, " leaves"] = field(default_factory=lambda: np.empty(0, bool))
     steps: Int32[np.ndarray, "steps"] = field(default_factory=lambda: np.empty(0, np.int32))
     """If equal: the proof, over node variables (node + 1)."""
 
 
 def ask_solver(
     pair: Pair,
-    inner: Int32[np.ndarray, "gates"],
-    leaves: Int32[np.ndarray, "leaves"],
-    kinds: UInt8[np.ndarray, "nodes"],
+    inner: Int32[np.ndarray, " gates"],
+    leaves: Int32[np.ndarray, " leaves"],
+    kinds: UInt8[np.ndarray, " nodes"],
     reads: Int32[np.ndarray, "2 nodes"],
     conflicts: int,
 ) -> Answer:
@@ -84,7 +84,7 @@ def ask_solver(
 class WholeCones:
     """A solver that keeps every gate it was ever asked about; it writes no proof."""
 
-    def __init__(self, inputs: int, kinds: UInt8[np.ndarray, "nodes"], reads: Int32[np.ndarray, "2 nodes"]) -> None:
+    def __init__(self, inputs: int, kinds: UInt8[np.ndarray, " nodes"], reads: Int32[np.ndarray, "2 nodes"]) -> None:
         self.inputs, self.kinds, self.reads = inputs, kinds, reads
         self.loaded = np.zeros(kinds.size, bool)
         self.solver: Any = None
@@ -115,7 +115,7 @@ class WholeCones:
 
 def _gate_clauses(
     nodes: Iterable[int],
-    kinds: UInt8[np.ndarray, "nodes"],
+    kinds: UInt8[np.ndarray, " nodes"],
     reads: Int32[np.ndarray, "2 nodes"],
     variable: Any,
 ) -> Iterator[list[int]]:

@@ -15,12 +15,12 @@ from gatefit.circuit.cnf import DELETE, Cnf
 from gatefit.circuit.rup_numba import INCOMPLETE, REFUTED, check_steps
 
 
-def check_drup(cnf: Cnf, proof: Int32[np.ndarray, "literals"]) -> bool:
+def check_drup(cnf: Cnf, proof: Int32[np.ndarray, " literals"]) -> bool:
     """Whether ``proof`` shows that ``cnf`` is unsatisfiable."""
     return find_flaw(cnf, proof) is None
 
 
-def find_flaw(cnf: Cnf, proof: Int32[np.ndarray, "literals"]) -> str | None:
+def find_flaw(cnf: Cnf, proof: Int32[np.ndarray, " literals"]) -> str | None:
     """What is wrong with a proof that ``cnf`` is unsatisfiable; None if it holds."""
     for name, literals in (("formula", cnf.literals), ("proof", proof)):
         plain = literals[literals != DELETE] if name == "proof" else literals

@@ -28,7 +28,7 @@ def try_random_inputs(
     known: Signatures,
     patterns: int,
     seed: int,
-) -> Bool[np.ndarray, "inputs"] | None:
+) -> Bool[np.ndarray, " inputs"] | None:
     """The first random pattern with different scores; ``known`` are the signatures that they give."""
     graph, outputs = join(spec, impl)
     hashes, phases = known
@@ -44,14 +44,14 @@ def try_random_inputs(
 
 def try_words(
     spec: Circuit, impl: Circuit, words: UInt64[np.ndarray, "inputs words"]
-) -> Bool[np.ndarray, "inputs"] | None:
+) -> Bool[np.ndarray, " inputs"] | None:
     """The first of the given patterns, 64 a word, with different scores."""
     graph, outputs = join(spec, impl)
     chunks = (words[:, i : i + CHUNK_WORDS] for i in range(0, words.shape[1], CHUNK_WORDS))
     return _first_difference(spec, impl, graph, outputs, chunks)
 
 
-def try_all_inputs(spec: Circuit, impl: Circuit) -> Bool[np.ndarray, "inputs"] | None:
+def try_all_inputs(spec: Circuit, impl: Circuit) -> Bool[np.ndarray, " inputs"] | None:
     """The first of all patterns with different scores; None proves that there is none."""
     graph, outputs = join(spec, impl)
     size = min(64 * CHUNK_WORDS, 2**spec.inputs)
@@ -79,9 +79,9 @@ def _first_difference(
     spec: Circuit,
     impl: Circuit,
     graph: Graph,
-    outputs: Int32[np.ndarray, "outputs"],
+    outputs: Int32[np.ndarray, " outputs"],
     chunks: Iterable[UInt64[np.ndarray, "inputs words"]],
-) -> Bool[np.ndarray, "inputs"] | None:
+) -> Bool[np.ndarray, " inputs"] | None:
     for words in chunks:
         bits = _unpacked(simulate_chunk(graph, words)[outputs]).reshape(64 * words.shape[1], outputs.size)
         with np.errstate(over="ignore", invalid="ignore"):  # huge linear weights: NaN on both sides is the same score

@@ -36,7 +36,7 @@ def scores(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Shaped
     return circuit.readout.scores(simulate(circuit, bits))
 
 
-def predict_classes(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, "samples"]:
+def predict_classes(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
     """The class numbers: of equal scores the first wins."""
     if isinstance(circuit.readout, Affine):
         raise TypeError("an Affine readout gives a value, not a class; use scores(circuit, bits)")

@@ -102,7 +102,7 @@ def statistics(circuit: Circuit) -> Statistics:
     )
 
 
-def levels(circuit: Circuit) -> Int32[np.ndarray, "nodes"]:
+def levels(circuit: Circuit) -> Int32[np.ndarray, " nodes"]:
     """For every node the logic gates on its longest path; wires, inverters and constants add nothing."""
     level = np.zeros(circuit.nodes, np.int32)
     _levels(circuit.inputs, circuit.gates, circuit.operands, level)
@@ -118,7 +118,7 @@ def _levels(inputs, gates, operands, level):  # type: ignore[no-untyped-def]
         level[inputs + i] = max(a, b) + (1 if reads_a and reads_b else 0)
 
 
-def fan_out(circuit: Circuit) -> Int64[np.ndarray, "nodes"]:
+def fan_out(circuit: Circuit) -> Int64[np.ndarray, " nodes"]:
     """For every node how many operands of live gates and how many outputs read it."""
     live = live_mask(circuit)
     gates, (a, b) = circuit.gates[live], circuit.operands[:, live]

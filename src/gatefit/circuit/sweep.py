@@ -44,9 +44,9 @@ GIVE_UP_AFTER: Final = 8
 class Swept:
     """What a sweep found."""
 
-    literals: Int32[np.ndarray, "nodes"]
+    literals: Int32[np.ndarray, " nodes"]
     """For every node a literal that equals it: of its representative, or its own."""
-    proof: Int32[np.ndarray, "steps"]
+    proof: Int32[np.ndarray, " steps"]
     words: UInt64[np.ndarray, "inputs words"]
     """Inputs, 64 a word, on which candidates were found to differ: in each word the first one, and 63 near it."""
     queries: int
@@ -55,9 +55,9 @@ class Swept:
 
 def sweep(
     graph: Graph,
-    roots: Int32[np.ndarray, "roots"],
+    roots: Int32[np.ndarray, " roots"],
     *,
-    budgets: Int64[np.ndarray, "nodes"] | None = None,
+    budgets: Int64[np.ndarray, " nodes"] | None = None,
     deadline: float = math.inf,
     known: Signatures | None = None,
     seed: int = 0,
@@ -86,8 +86,8 @@ class _Sweep:
     def __init__(
         self,
         graph: Graph,
-        roots: Int32[np.ndarray, "roots"],
-        budgets: Int64[np.ndarray, "nodes"],
+        roots: Int32[np.ndarray, " roots"],
+        budgets: Int64[np.ndarray, " nodes"],
         deadline: float,
         known: Signatures,
         seed: int,
@@ -111,12 +111,12 @@ class _Sweep:
         self.given_up: Counter[int] = Counter()
         self.representatives = list(range(1 + graph.inputs))
         self.table = self._by_signature()
-        self.steps: list[Int32[np.ndarray, "_"]] = []
-        self.recent: list[UInt64[np.ndarray, "nodes"]] = []
+        self.steps: list[Int32[np.ndarray, " _"]] = []
+        self.recent: list[UInt64[np.ndarray, " nodes"]] = []
         self.words: list[UInt64[np.ndarray, "inputs 1"]] = []
         self.queries = 0
 
-    def merge_level(self, nodes: Int32[np.ndarray, "nodes"]) -> None:
+    def merge_level(self, nodes: Int32[np.ndarray, " nodes"]) -> None:
         """Settle nodes that do not depend on one another, everything below them being settled."""
         graph, steps = self.graph, np.empty(24 * nodes.size, np.int32)
         used = kernels.reduce_nodes(
@@ -207,7 +207,9 @@ class _Sweep:
         self.given_up[pair.other] += 1
         return None
 
-    def _ask_window(self, pair: Pair, inner: Int32[np.ndarray, "gates"], leaves: Int32[np.ndarray, "leaves"]) -> Answer:
+    def _ask_window(
+        self, pair: Pair, inner: Int32[np.ndarray, " gates"], leaves: Int32[np.ndarray, " leaves"]
+    ) -> Answer:
         """Ask about a few gates: our own prover, or a solver if it needs too many branches."""
         roots = np.array([pair.node, pair.other, pair.inverted], np.int32)
         equal, used = decide_window(
@@ -217,7 +219,9 @@ class _Sweep:
             return ask_solver(pair, inner, leaves, self.kinds, self.reads, CONFLICTS)
         return Answer(equal == EQUAL, self.ones[: leaves.size].copy(), self.buffer[:used].copy())
 
-    def _cut(self, pair: Pair, limit: int) -> tuple[Int32[np.ndarray, "gates"], Int32[np.ndarray, "leaves"], bool, int]:
+    def _cut(
+        self, pair: Pair, limit: int
+    ) -> tuple[Int32[np.ndarray, " gates"], Int32[np.ndarray, " leaves"], bool, int]:
         """Gates and leaves around a pair, whether they are its whole cone, and where random leaves tell it apart."""
         self.stamp += 1
         gates, free, full, differs = kernels.cut_window(
@@ -232,7 +236,7 @@ class _Sweep:
         self.steps.append(answer.steps)
         return True
 
-    def _tell_apart(self, positions: Int32[np.ndarray, "leaves"], ones: Bool[np.ndarray, "leaves"]) -> bool:
+    def _tell_apart(self, positions: Int32[np.ndarray, " leaves"], ones: Bool[np.ndarray, " leaves"]) -> bool:
         """Simulate an input on which two candidates differ, with 63 inputs near it; returns False: not equal."""
         inputs = self.graph.inputs
         words = self.rng.integers(0, 2**64, size=(inputs, 1), dtype=np.uint64)

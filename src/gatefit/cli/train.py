@@ -151,11 +151,11 @@ def run_content(run: "Run") -> dict[str, Any]:
 def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
     """The same of a run that is finished: its data are not needed to show it."""
     from gatefit.training.metrics import summary
-    from gatefit.training.runs import load_network, read_config, read_metrics
+    from gatefit.training.runs import load_network, read_config, read_finished
 
     if not (folder / "result.json").exists() or read_config(folder) != config:
         return None
-    figures = summary(read_metrics(folder))
+    figures = summary(read_finished(folder))
     return _content(folder, config, load_network(folder / "model.safetensors"), figures, True, figures["steps"])
 
 

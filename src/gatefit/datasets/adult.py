@@ -74,7 +74,7 @@ FILES: Final = tuple(
 Columns = dict[str, list[Any]]
 
 
-def parse_adult(data: bytes, name: str, *, drop_missing: bool) -> tuple[Columns, Int64[np.ndarray, "samples"]]:
+def parse_adult(data: bytes, name: str, *, drop_missing: bool) -> tuple[Columns, Int64[np.ndarray, " samples"]]:
     """The attributes as lists (numbers as int, None for ``?``) and the classes."""
     lines = (line.strip().rstrip(".") for line in data.decode("ascii").splitlines() if not line.startswith("|"))
     rows = [[value.strip() for value in line.split(",")] for line in lines if line]

@@ -35,7 +35,7 @@ _URL: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/breast-
 FILES: Final = (RawFile("breast-cancer.data", (_SHA256,), ("breast-cancer",), (_URL, _SHA256)),)
 
 
-def parse_breast_cancer(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 51"], Int64[np.ndarray, "samples"]]:
+def parse_breast_cancer(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 51"], Int64[np.ndarray, " samples"]]:
     """Bits and classes of the complete lines ``class,age,…,irradiat``."""
     rows = [line.strip().split(",") for line in data.decode("ascii").splitlines() if line.strip() and "?" not in line]
     position = {bit: i for i, bit in enumerate(BIT_NAMES)}

@@ -130,7 +130,7 @@ def _load_npy(content: bytes, name: str, shape: tuple[int, ...]) -> UInt8[np.nda
 def _dataset(
     name: str,
     x: list[UInt8[np.ndarray, "_ pixels"]],
-    labels: UInt8[np.ndarray, "samples"],
+    labels: UInt8[np.ndarray, " samples"],
     thresholds: int,
     class_names: tuple[str, ...],
     files: CifarFiles,

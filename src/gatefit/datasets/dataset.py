@@ -21,9 +21,9 @@ class Dataset:
 
     name: str
     x_train: Shaped[np.ndarray, "train features"]
-    y_train: Int64[np.ndarray, "train"]
+    y_train: Int64[np.ndarray, " train"]
     x_test: Shaped[np.ndarray, "test features"]
-    y_test: Int64[np.ndarray, "test"]
+    y_test: Int64[np.ndarray, " test"]
     class_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     encoder: Encoder
@@ -47,7 +47,7 @@ class Dataset:
         return f"Dataset({self.name!r}, {sizes})"
 
 
-def class_numbers(labels: Any, classes: int, file: str) -> Int64[np.ndarray, "samples"]:
+def class_numbers(labels: Any, classes: int, file: str) -> Int64[np.ndarray, " samples"]:
     """Labels as int64 class numbers, checked to be in range."""
     numbers = np.asarray(labels, dtype=np.int64).reshape(-1)
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < classes:

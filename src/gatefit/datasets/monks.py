@@ -39,7 +39,7 @@ def monks_files(problem: int) -> tuple[RawFile, RawFile]:
     return train, test
 
 
-def parse_monks(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 17"], Int64[np.ndarray, "samples"]]:
+def parse_monks(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 17"], Int64[np.ndarray, " samples"]]:
     """Bits and classes of a file with lines ``class a1 a2 a3 a4 a5 a6 id``."""
     rows = [line.split() for line in data.decode("ascii").splitlines() if line.strip()]
     try:

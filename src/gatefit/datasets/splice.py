@@ -28,7 +28,7 @@ _URL: Final = (
 FILES: Final = (RawFile("splice.data", (_SHA256,), ("splice",), (_URL, _SHA256)),)
 
 
-def parse_splice(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 240"], Int64[np.ndarray, "samples"]]:
+def parse_splice(data: bytes, name: str) -> tuple[Bool[np.ndarray, "samples 240"], Int64[np.ndarray, " samples"]]:
     """Bits and classes of lines ``class, name, sequence``."""
     table = np.zeros((128, 4), dtype=np.bool_)
     for letter, stands_for in NUCLEOTIDES.items():

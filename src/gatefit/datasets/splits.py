@@ -11,8 +11,8 @@ from jaxtyping import Int64
 
 
 def stratified_split(
-    y: Int64[np.ndarray, "samples"], *, test_fraction: float = 0.2, seed: int = 0
-) -> tuple[Int64[np.ndarray, "train"], Int64[np.ndarray, "test"]]:
+    y: Int64[np.ndarray, " samples"], *, test_fraction: float = 0.2, seed: int = 0
+) -> tuple[Int64[np.ndarray, " train"], Int64[np.ndarray, " test"]]:
     """Indices of the train and of the test samples, each in the original order."""
     keys = np.random.PCG64(seed).random_raw(y.size)
     test = np.zeros(y.size, dtype=np.bool_)

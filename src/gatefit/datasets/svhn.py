@@ -27,7 +27,7 @@ FILES: Final = tuple(
 )
 
 
-def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixels"], Int64[np.ndarray, "samples"]]:
+def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixels"], Int64[np.ndarray, " samples"]]:
     """Images and digits of one .mat file."""
     matlab = require("scipy.io.matlab", "train", "the svhn data set")
     try:

@@ -44,7 +44,7 @@ def commitment(network: LogicNetwork) -> dict[str, Any]:
     return {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
 
 
-def _spread(c_ab: Float[Tensor, "gates"]) -> dict[str, float]:
+def _spread(c_ab: Float[Tensor, " gates"]) -> dict[str, float]:
     return {"std_c_ab": float(c_ab.std(correction=0)), "max_abs_c_ab": float(c_ab.abs().max())}
 
 
@@ -57,7 +57,7 @@ def distance(network: LogicNetwork) -> dict[str, Any]:
     return {**_centre(torch.cat(layers)), "by_layer": [_centre(layer) for layer in layers]}
 
 
-def _centre(distances: Float[Tensor, "gates"]) -> dict[str, float]:
+def _centre(distances: Float[Tensor, " gates"]) -> dict[str, float]:
     return {"mean": float(distances.mean()), "median": float(np.median(distances.cpu().numpy()))}
 
 

@@ -43,7 +43,7 @@ class _Recorded:
         self.given = self.inner.coefficients()
         return self.given
 
-    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         gates, self.given = self.inner.sample()
         return gates, self.given
 

@@ -62,7 +62,7 @@ class Walked:
     method: Method
     wiring: Int64[Tensor, "2 gates"]
     coefficients: Float[Tensor, "gates 4"]
-    gates: UInt8[Tensor, "gates"] | None
+    gates: UInt8[Tensor, " gates"] | None
     h: Float[Tensor, "inputs samples"]
 
 

@@ -38,11 +38,11 @@ class Column:
     name: str
     kind: Kind
     values: Any
-    missing: Bool[np.ndarray, "samples"] | None = None
+    missing: Bool[np.ndarray, " samples"] | None = None
     raw: list[Any] | None = None
     """The objects that numbers or Booleans were read from, which floats may not hold exactly."""
 
-    def numbers(self) -> Num[np.ndarray, "samples"]:
+    def numbers(self) -> Num[np.ndarray, " samples"]:
         """The values as numbers, NaN where missing; a TypeError if they are anything but numbers or Booleans."""
         if self.kind == "number":
             return np.asarray(self.values)
@@ -58,7 +58,7 @@ class Column:
             return self.values.astype(np.uint8)  # type: ignore[no-any-return]
         return np.where(self.missing, np.nan, self.values)
 
-    def mask(self) -> Bool[np.ndarray, "samples"]:
+    def mask(self) -> Bool[np.ndarray, " samples"]:
         """Which values are missing."""
         if self.kind == "empty":
             return np.ones(len(self.values), np.bool_)

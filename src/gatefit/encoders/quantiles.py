@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Num
 
 
-def quantile_thresholds(values: Num[np.ndarray, "samples"], count: int) -> Float64[np.ndarray, "thresholds"]:
+def quantile_thresholds(values: Num[np.ndarray, " samples"], count: int) -> Float64[np.ndarray, " thresholds"]:
     """At most ``count`` increasing thresholds; all cuts there are if the values have no more than that."""
     distinct, counts = np.unique(values, return_counts=True)
     cuts = distinct.size - 1
@@ -20,13 +20,13 @@ def quantile_thresholds(values: Num[np.ndarray, "samples"], count: int) -> Float
     return np.unique(midpoints(distinct[chosen].astype(np.float64), distinct[chosen + 1].astype(np.float64)))
 
 
-def midpoints(low: Float64[np.ndarray, "cuts"], high: Float64[np.ndarray, "cuts"]) -> Float64[np.ndarray, "cuts"]:
+def midpoints(low: Float64[np.ndarray, " cuts"], high: Float64[np.ndarray, " cuts"]) -> Float64[np.ndarray, " cuts"]:
     """Numbers t with low <= t < high, half-way as far as floats allow."""
     middle = 0.5 * low + 0.5 * high  # not 0.5 * (low + high): the sum may overflow
     return np.where((low <= middle) & (middle < high), middle, low)
 
 
-def _choose(below: Int64[np.ndarray, "distinct"], count: int) -> Int64[np.ndarray, "count"]:
+def _choose(below: Int64[np.ndarray, " distinct"], count: int) -> Int64[np.ndarray, " count"]:
     """The indices of ``count`` of the cuts; ``below[i]`` samples lie below cut i, the last entry is all of them."""
     total = int(below[-1])
     targets = total * np.arange(1, count + 1) / (count + 1)
@@ -38,7 +38,7 @@ def _choose(below: Int64[np.ndarray, "distinct"], count: int) -> Int64[np.ndarra
     return np.array(chosen)
 
 
-def _halve_heaviest(below: Int64[np.ndarray, "distinct"], chosen: list[int]) -> int:
+def _halve_heaviest(below: Int64[np.ndarray, " distinct"], chosen: list[int]) -> int:
     """The cut that best halves the heaviest part with a cut left in it."""
     parts = zip([-1, *chosen], [*chosen, below.size - 1], strict=True)
     weight = {(a, b): below[b] - (below[a] if a >= 0 else 0) for a, b in parts if b - a > 1}

@@ -19,7 +19,7 @@ from gatefit.encoders.frames import Matrix, read_matrix
 from gatefit.encoders.quantiles import quantile_thresholds
 from gatefit.encoders.rules import Rule
 
-Levels = tuple[Float64[np.ndarray, "_"], ...]
+Levels = tuple[Float64[np.ndarray, " _"], ...]
 """The thresholds of each feature, or of one that stands for all."""
 
 _GATHER_BYTES: Final = 2**22
@@ -217,7 +217,7 @@ def round_down(
     return np.array(clipped, dtype=dtype).reshape(thresholds.shape), always if always.any() else None
 
 
-def _uniform(low: float, high: float, count: int) -> Float64[np.ndarray, "thresholds"]:
+def _uniform(low: float, high: float, count: int) -> Float64[np.ndarray, " thresholds"]:
     """``count`` equally spaced thresholds inside the range; fewer if floats do not resolve it."""
     low, high = float(low), float(high)
     steps = np.arange(1, count + 1)

@@ -133,10 +133,10 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit(
         self,
         X: Any,
-        targets: Num[np.ndarray, "samples"],
-        weights: Float64[np.ndarray, "samples"],
+        targets: Num[np.ndarray, " samples"],
+        weights: Float64[np.ndarray, " samples"],
         *,
-        strata: Int64[np.ndarray, "samples"],
+        strata: Int64[np.ndarray, " samples"],
         classes: int,
         class_names: tuple[str, ...] = (),
         target_range: tuple[float, float] = (0.0, 1.0),
@@ -173,7 +173,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         X = read_features(self, X, reset=False)
         return np.concatenate([self._deployment.scores(bits) for bits in encoded_batches(self.encoder_, X)])
 
-    def _validation_rows(self, strata: Int64[np.ndarray, "samples"], seed: int) -> Int64[np.ndarray, "apart"] | None:
+    def _validation_rows(self, strata: Int64[np.ndarray, " samples"], seed: int) -> Int64[np.ndarray, " apart"] | None:
         wanted = self.early_stopping
         if isinstance(wanted, str) and wanted == "auto":
             wanted = len(strata) >= AUTO_EARLY_STOPPING

@@ -60,7 +60,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """
 
-    classes_: Shaped[np.ndarray, "classes"]
+    classes_: Shaped[np.ndarray, " classes"]
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         self.classes_ = classes
         return self
 
-    def predict(self, X: Any) -> Shaped[np.ndarray, "samples"]:
+    def predict(self, X: Any) -> Shaped[np.ndarray, " samples"]:
         """The most likely class of every sample, as the circuit computes it."""
         numbers = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[numbers])
@@ -161,7 +161,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         """The logarithm of ``predict_proba``."""
         return np.asarray(np.log(self.predict_proba(X)))
 
-    def decision_function(self, X: Any) -> Float64[np.ndarray, "samples *classes"]:
+    def decision_function(self, X: Any) -> Float64[np.ndarray, " samples *classes"]:
         """The class scores; for two classes the second's less the first's."""
         scores = self._scores(X)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)

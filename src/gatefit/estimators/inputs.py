@@ -65,7 +65,7 @@ def read_targets(estimator: Any, y: Any, x: Any) -> np.ndarray:
     return np.asarray(y)
 
 
-def read_weights(weights: Any, x: Any) -> Float64[np.ndarray, "samples"]:
+def read_weights(weights: Any, x: Any) -> Float64[np.ndarray, " samples"]:
     """One weight a sample, not negative, not all zero; ones where none are given."""
     samples = x.shape[0]
     if weights is None:

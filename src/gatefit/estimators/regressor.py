@@ -124,7 +124,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         self._fit(X, targets, weights, strata=strata, classes=1, target_range=(-1.0, 1.0))
         return self
 
-    def predict(self, X: Any) -> Float64[np.ndarray, "samples"]:
+    def predict(self, X: Any) -> Float64[np.ndarray, " samples"]:
         """The value of every sample, as the circuit computes it."""
         return np.asarray(self._scores(X)[:, 0])
 
@@ -145,7 +145,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
 
 
 def _line(
-    x: Float64[np.ndarray, "samples"], y: Float64[np.ndarray, "samples"], weights: Float64[np.ndarray, "samples"] | None
+    x: Float64[np.ndarray, " samples"],
+    y: Float64[np.ndarray, " samples"],
+    weights: Float64[np.ndarray, " samples"] | None,
 ) -> tuple[float, float]:
     """Slope and intercept of the weighted least-squares line; slope 0 where x is constant."""
     x_mean, y_mean = np.average(x, weights=weights), np.average(y, weights=weights)

@@ -15,9 +15,9 @@ from gatefit.training.data import PackedRows, TrainingData
 
 def training_set(
     bits: Bool[np.ndarray, "samples bits"],
-    targets: Num[np.ndarray, "samples"],
-    weights: Float64[np.ndarray, "samples"],
-    apart: Int64[np.ndarray, "apart"] | None,
+    targets: Num[np.ndarray, " samples"],
+    weights: Float64[np.ndarray, " samples"],
+    apart: Int64[np.ndarray, " apart"] | None,
     batch_size: int,
 ) -> TrainingData:
     """Training and validation set; where none is kept apart, one sample stands in for it, and is not to be reported."""
@@ -39,11 +39,11 @@ def training_set(
 
 def merge_rows(
     bits: Bool[np.ndarray, "samples bits"],
-    targets: Num[np.ndarray, "samples"],
-    weights: Float64[np.ndarray, "samples"],
-    rows: Int64[np.ndarray, "rows"],
+    targets: Num[np.ndarray, " samples"],
+    weights: Float64[np.ndarray, " samples"],
+    rows: Int64[np.ndarray, " rows"],
     most: int,
-) -> tuple[Int64[np.ndarray, "merged"], Float64[np.ndarray, "merged"]]:
+) -> tuple[Int64[np.ndarray, " merged"], Float64[np.ndarray, " merged"]]:
     """One of each kind of row, in an order that depends on nothing but their content, and the weight of each kind.
 
     Where there are more than ``most`` kinds, the rows as they are.
@@ -60,5 +60,5 @@ def merge_rows(
     return rows[first], np.bincount(kind, weights=weights[rows])
 
 
-def _tensor(targets: Num[np.ndarray, "samples"]) -> Tensor:
+def _tensor(targets: Num[np.ndarray, " samples"]) -> Tensor:
     return torch.as_tensor(targets, dtype=torch.float32 if targets.dtype.kind == "f" else torch.int64)

@@ -5,7 +5,7 @@
 
 Workers write to the store themselves. One that is killed takes nothing with it but the steps since its last
 checkpoint: its runs are marked as failed, another takes its place. Where the runner is killed its workers' input ends:
-they finish their step, save, and leave.
+they finish their step, save, and leave; so they do on SIGTERM, which a batch system sends to every process.
 """
 
 import contextlib
@@ -78,13 +78,17 @@ class Crew:
                     if not self._listen(key.data, waiting, tell):
                         selector.unregister(key.fileobj)
                         hands.remove(key.data)
+                        key.data.close()
 
     def _listen(self, hand: "_Hand", waiting: "_Waiting", tell: Tell) -> bool:
         """What a worker has said; False where it said its last."""
         messages = hand.read()
         for message in messages or ():
             if "event" in message:
-                tell(RunEvent(**message["event"]))
+                event = RunEvent(**message["event"])
+                if event.kind == "failed":
+                    hand.failed.add(event.identity)
+                tell(event)
             elif hand.unit is not None:
                 busy = set(message["busy"])
                 waiting.add([config for config in hand.unit if config.identity in busy])
@@ -92,7 +96,8 @@ class Crew:
         if messages is not None:
             return True
         for config in () if hand.left_as_asked else hand.unit or ():
-            if self.store.status(config.identity) not in ("finished", "failed"):
+            # One that failed in an earlier life is still marked so, for another reason.
+            if self.store.status(config.identity) != "finished" and config.identity not in hand.failed:
                 text = f"its process {hand.epitaph()}; it goes on from its last checkpoint when it is run again"
                 self.store.fail(config.identity, text)
                 tell(RunEvent(config.identity, "failed", 0, config.steps, text))
@@ -120,12 +125,13 @@ class _Hand:
         assert self.process.stdout is not None
         self._input, self.output = self.process.stdin, self.process.stdout
         self.unit: Unit | None = None
-        self.dismissed = False
+        self.failed = set[str]()
+        """Runs of the unit that it told the failure of."""
         self._buffer = b""
 
     def give(self, unit: Unit) -> None:
         """Ask for a unit; a worker that has just died will be found out by its silence."""
-        self.unit = unit
+        self.unit, self.failed = unit, set()
         line = json.dumps({"configs": [asdict(config) for config in unit]})
         with contextlib.suppress(BrokenPipeError):
             self._input.write(f"{line}\n".encode())
@@ -133,7 +139,6 @@ class _Hand:
 
     def dismiss(self) -> None:
         """Ask it to finish its step, save, and leave."""
-        self.dismissed = True
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
 
@@ -162,8 +167,8 @@ class _Hand:
 
     @property
     def left_as_asked(self) -> bool:
-        """Whether it ended because it was asked to."""
-        return self.dismissed and self.process.wait() == 0
+        """Whether it ended because it was asked to, by the runner or by a signal."""
+        return self.process.wait() == 0
 
 
 class _Waiting:

@@ -56,25 +56,40 @@ def run_seconds(configs: Sequence[RunConfig], store: _Records | None) -> dict[st
     """Seconds that each run still takes, by identity; 0 for a finished one."""
     records = {} if store is None else {record.identity: record for record in store.records()}
     measured = [record for record in records.values() if record.status == "finished" and record.seconds]
+    kinds: dict[tuple[str, str], list[RunRecord]] = {}
+    for each in measured:
+        kinds.setdefault((each.config.dataset, each.config.method), []).append(each)
+    ratios: dict[tuple[str, str, int], float] = {}
     left = {}
     for config in (given.resolved() for given in configs):
         record = records.get(config.identity)
         over = record is not None and (record.status == "finished" or (record.status == "failed" and not record.step))
         steps = 0 if over else max(0, config.steps - (0 if record is None else record.step))
-        left[config.identity] = steps * step_seconds(config, measured) if steps else 0.0
+        if steps:
+            kind = (config.dataset, config.method)
+            size = (*kind, gates(config))
+            if size not in ratios:
+                ratios[size] = _ratio(config, kinds.get(kind) or measured)
+            left[config.identity] = steps * model_seconds(config) * ratios[size]
+        else:
+            left[config.identity] = 0.0
     return left
 
 
 def step_seconds(config: RunConfig, measured: Sequence[RunRecord] = ()) -> float:
     """Seconds a step of this configuration, by the most similar of the ``measured`` runs."""
-    cost = model_seconds(config)
+    return model_seconds(config) * _ratio(config, measured)
+
+
+def _ratio(config: RunConfig, measured: Sequence[RunRecord]) -> float:
+    """measured / model of the run most similar in data set, method and gates; 1 without one."""
     alike = [r for r in measured if (r.config.dataset, r.config.method) == (config.dataset, config.method)]
     measured = alike or [record for record in measured if (record.seconds or 0) >= TELLING]
     if not measured:
-        return cost
+        return 1.0
     near = min(measured, key=lambda record: _distance(config, record.config))
     assert near.seconds is not None
-    return cost * (near.seconds / max(1, near.step)) / model_seconds(near.config)
+    return near.seconds / max(1, near.step) / model_seconds(near.config)
 
 
 def model_seconds(config: RunConfig) -> float:

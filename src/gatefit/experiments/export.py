@@ -127,13 +127,13 @@ def write_export(records: Iterable[RunRecord], folder: Path, *, diagnostics: Kep
     extra = sorted({name for record in records for row in record.metrics for name in row} - set(_METRIC_COLUMNS))
     columns = (*_METRIC_COLUMNS, *extra)
     rows = [(record.identity, *(_cell(row.get(c)) for c in columns)) for record in records for row in record.metrics]
-    _replace(folder / RUNS, _csv(_RUN_COLUMNS, runs))
     _replace(folder / METRICS, _csv(("identity", *columns), rows))
     lines = [line for record in records for line in _diagnostic_lines(record, diagnostics)]
     if diagnostics == "none":
         (folder / DIAGNOSTICS).unlink(missing_ok=True)
     else:
         _replace(folder / DIAGNOSTICS, "".join(f"{line}\n" for line in lines))
+    _replace(folder / RUNS, _csv(_RUN_COLUMNS, runs))  # Last: it says what the others must hold.
     return {RUNS: len(runs), METRICS: len(rows), DIAGNOSTICS: len(lines)}
 
 
@@ -208,10 +208,11 @@ def _read(folder: Path) -> dict[str, RunRecord]:
                 by_name.setdefault(entry["name"], {})[int(entry["step"])] = entry["value"]
         for line in runs:
             record = _run_record(line)
-            identity = record.identity
-            records[identity] = replace(
-                record, metrics=tuple(metrics.get(identity, ())), diagnostics=diagnostics.get(identity, {})
-            )
+            identity, log = record.identity, metrics.get(record.identity, [])
+            if record.status == "finished" and (not log or log[-1].get("step") != record.step):
+                until = f"ends at step {log[-1].get('step')}" if log else "is missing"
+                raise ValueError(f"run {identity} is finished at step {record.step}, and its log in {METRICS} {until}")
+            records[identity] = replace(record, metrics=tuple(log), diagnostics=diagnostics.get(identity, {}))
     return records
 
 

@@ -178,7 +178,7 @@ def _hand_out(
                 clerk.stop.remote()  # Again and again: a clerk that was restarted has forgotten it.
             ended, _ = ray.wait(list(tasks), timeout=PAUSE)
             for task in ended:
-                _take_back(task, tasks.pop(task), store, retries, progress)
+                _take_leave(task, tasks.pop(task), store, retries, progress)
             for event in ray.get(clerk.events.remote()):
                 progress(RunEvent(**event))
     finally:
@@ -189,13 +189,11 @@ def _hand_out(
         ray.kill(clerk)
 
 
-def _take_back(task: Any, unit: Sequence[RunConfig], store: Store, retries: int, progress: Tell) -> None:
-    """The files of runs whose folders this machine does not see; the reason, where a task was given up."""
-    from gatefit.training.checkpoint import write_atomically
-
+def _take_leave(task: Any, unit: Sequence[RunConfig], store: Store, retries: int, progress: Tell) -> None:
+    """What became of a task; the reason, where it was given up."""
     ray = ray_library()
     try:
-        sent: dict[str, dict[str, bytes]] = ray.get(task)
+        ray.get(task)
     except ray.exceptions.RayTaskError as error:
         # A disk that is full, a machine with another version: no other run will fare better.
         cause = error.cause
@@ -208,9 +206,3 @@ def _take_back(task: Any, unit: Sequence[RunConfig], store: Store, retries: int,
             if store.status(config.identity) != "finished":
                 store.fail(config.identity, text)
                 progress(RunEvent(config.identity, "failed", 0, config.steps, text))
-        return
-    for identity, files in sent.items():
-        folder = store.run_folder(identity)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            write_atomically(folder / name, content)

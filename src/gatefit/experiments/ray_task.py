@@ -21,6 +21,7 @@ import gatefit
 from gatefit._requires import require
 from gatefit.datasets.files import cache_dir
 from gatefit.experiments.store import Store
+from gatefit.training.checkpoint import write_atomically
 from gatefit.training.config import RunConfig
 
 PAUSE: Final = 0.2
@@ -50,6 +51,14 @@ class Clerk:
         """A method of the store, done when this returns."""
         return getattr(self._store, method)(*arguments, **options)
 
+    def keep(self, identity: str, files: dict[str, bytes]) -> None:
+        """The files of a run whose folder this machine does not see; the one that says "finished" is last."""
+        folder = self._store.run_folder(identity)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            if name in files:
+                write_atomically(folder / name, files[name])
+
     def tell(self, event: dict[str, Any]) -> None:
         """Something happened to a run."""
         self._events.append(event)
@@ -75,8 +84,8 @@ class Clerk:
 class DistantStore:
     """The store as a task sees it: each method returns when the clerk has done it."""
 
-    def __init__(self, clerk: Any, runs: Path) -> None:
-        self._clerk, self._runs = clerk, runs
+    def __init__(self, clerk: Any, runs: Path, *, shared: bool) -> None:
+        self._clerk, self._runs, self._shared = clerk, runs, shared
         # A task that waits in its main thread lends its processors to the next task, and never gets them back.
         self._messenger = ThreadPoolExecutor(1, thread_name_prefix="gatefit-clerk")
 
@@ -109,8 +118,15 @@ class DistantStore:
     def finish(
         self, identity: str, metrics: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], *, seconds: float = 0.0
     ) -> None:
-        """``Store.finish``."""
+        """``Store.finish``, after the driver has the files: a finished run is never trained again."""
+        if not self._shared:
+            folder = self.run_folder(identity)
+            self.ask(
+                "keep", identity, {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
+            )
         self.ask("write", "finish", (identity, list(metrics), dict(summary)), {"seconds": seconds})
+        if not self._shared:
+            shutil.rmtree(self.run_folder(identity))
 
     def fail(self, identity: str, error: str) -> None:
         """``Store.fail``."""
@@ -121,8 +137,8 @@ class DistantStore:
         self.ask("write", "interrupt", (identity,), {"step": step})
 
 
-def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, dict[str, bytes]]:
-    """The task: train these runs here. Returns the files of finished runs that the driver cannot see."""
+def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any]) -> None:
+    """The task: train these runs here; what the driver cannot see of a finished one is sent to it."""
     if gatefit.__version__ != options["version"]:
         raise RayError(
             f"{socket.gethostname()} has gatefit {gatefit.__version__}, the driver {options['version']}; "
@@ -132,7 +148,7 @@ def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any
 
     shared = Path(options["mark"]).exists() if options["shared"] is None else options["shared"]
     runs = Path(options["folder"]) / "runs" if shared else cache_dir() / "ray" / options["place"]
-    store, stop, ended = DistantStore(clerk, runs), threading.Event(), threading.Event()
+    store, stop, ended = DistantStore(clerk, runs, shared=shared), threading.Event(), threading.Event()
     watch = threading.Thread(target=_watch, args=(clerk, stop, ended), daemon=True)
     watch.start()
     worker = Worker(
@@ -153,7 +169,6 @@ def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any
     finally:
         ended.set()
         watch.join()
-    return {} if shared else _packed(store, unit)
 
 
 def _watch(clerk: Any, stop: threading.Event, ended: threading.Event) -> None:
@@ -165,13 +180,3 @@ def _watch(clerk: Any, stop: threading.Event, ended: threading.Event) -> None:
                 stop.set()
         except ray.exceptions.RayError:
             stop.set()  # The driver is gone: save and leave.
-
-
-def _packed(store: DistantStore, unit: Sequence[RunConfig]) -> dict[str, dict[str, bytes]]:
-    sent = {}
-    for config in unit:
-        folder = store.run_folder(config.identity)
-        if (folder / FILES[-1]).exists():
-            sent[config.identity] = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
-            shutil.rmtree(folder)
-    return sent

@@ -139,13 +139,15 @@ class Store:
     def write_metrics(self, identity: str, rows: Sequence[Mapping[str, Any]], *, seconds: float = 0.0) -> None:
         """Rows of a run's log, and the time that was worked on it since the last call."""
         with transaction(self._connection, self._path) as connection:
-            self._change(
+            changed = self._change(
                 connection,
                 "step = max(step, ?), seconds = coalesce(seconds, 0) + ?",
                 (max((row["step"] for row in rows), default=0), seconds),
                 identity,
+                unless="finished",
             )
-            put_metrics(connection, identity, rows)
+            if changed:
+                put_metrics(connection, identity, rows)
 
     def write_diagnostics(self, identity: str, step: int, values: Mapping[str, Any]) -> None:
         """What was measured of a run at one step, by name; numbers to seven digits, those not finite as null."""
@@ -155,16 +157,26 @@ class Store:
     def finish(
         self, identity: str, metrics: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], *, seconds: float = 0.0
     ) -> None:
-        """The end of a run, in one piece: its whole log and its figures. A run is finished once."""
+        """The end of a run, in one piece: its whole log and its figures. A run is finished once.
+
+        Once it is, with the same log, this changes nothing; with another log it is refused.
+        """
+        if not metrics:
+            raise ValueError(f"run {identity} cannot be finished without a log: it was never evaluated")
         with transaction(self._connection, self._path) as connection:
-            self._change(
+            changed = self._change(
                 connection,
                 "status = 'finished', error = '', summary = ?, step = ?, "
                 "seconds = CASE WHEN seconds IS NULL AND ? = 0 THEN NULL ELSE coalesce(seconds, 0) + ? END, "
                 "finished = CASE finished WHEN '' THEN ? ELSE finished END",
-                (text_of(summary), metrics[-1]["step"] if metrics else 0, seconds, seconds, now()),
+                (text_of(summary), metrics[-1]["step"], seconds, seconds, now()),
                 identity,
+                unless="finished",
             )
+            if not changed:
+                if text_of(self._metrics(identity)) != text_of(metrics):
+                    raise ValueError(f"run {identity} was finished elsewhere meanwhile with another log; that is kept")
+                return
             connection.execute("DELETE FROM metrics WHERE identity = ?", (identity,))
             put_metrics(connection, identity, metrics)
 
@@ -217,9 +229,10 @@ class Store:
 
     def _change(
         self, connection: sqlite3.Connection, change: str, values: tuple[Any, ...], identity: str, *, unless: str = ""
-    ) -> None:
+    ) -> bool:
         done = connection.execute(
             f"UPDATE runs SET {change} WHERE identity = ? AND status != ?", (*values, identity, unless)
         )
         if not done.rowcount and self.status(identity) is None:
             raise StoreError(f"run {identity} is not in {self._path}; plan it first")
+        return done.rowcount > 0

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from dataclasses import asdict
@@ -21,6 +22,12 @@ def main() -> None:
     messages = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     stop, units = threading.Event(), queue.SimpleQueue[list[RunConfig] | None]()
+
+    def leave(*_: object) -> None:
+        stop.set()
+        units.put(None)
+
+    signal.signal(signal.SIGTERM, leave)
     threading.Thread(target=_listen, args=(stop, units), daemon=True).start()
 
     def tell(event: RunEvent) -> None:

@@ -69,7 +69,7 @@ def make_vectors(
     return Vectors(values, tuple(expected), modules.inputs.width, place)
 
 
-def as_number(row: Bool[np.ndarray, "bits"]) -> int:
+def as_number(row: Bool[np.ndarray, " bits"]) -> int:
     """A row of bits as a number, bit i from column i."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
 

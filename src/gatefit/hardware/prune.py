@@ -29,7 +29,7 @@ NEWTON_STEPS: Final = 2
 def prune_readout(
     circuit: Circuit,
     bits: Bool[np.ndarray, "samples inputs"],
-    labels: Int64[np.ndarray, "samples"],
+    labels: Int64[np.ndarray, " samples"],
     outputs: int,
 ) -> Circuit:
     """The circuit with ``outputs`` of its output bits, those that the training samples miss least.
@@ -55,8 +55,8 @@ def prune_readout(
 
 
 def _choose(
-    values: Bool[np.ndarray, "samples outputs"], readout: GroupSum, labels: Int64[np.ndarray, "samples"], target: int
-) -> tuple[Int64[np.ndarray, "kept"], Float64[np.ndarray, "classes"]]:
+    values: Bool[np.ndarray, "samples outputs"], readout: GroupSum, labels: Int64[np.ndarray, " samples"], target: int
+) -> tuple[Int64[np.ndarray, " kept"], Float64[np.ndarray, " classes"]]:
     """The outputs to keep, in order, and what is added to the classes' scores for the others."""
     means = values.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = values.astype(np.float32) - means

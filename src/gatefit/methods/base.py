@@ -65,7 +65,7 @@ class Method(nn.Module, ABC):
         self.latent = nn.Parameter(latent.to(dtype))
 
     @abstractmethod
-    def residual_centre(self) -> Float[Tensor, "parameters"]:
+    def residual_centre(self) -> Float[Tensor, " parameters"]:
         """The parameters of a gate that leans towards A, the identity of its first input."""
 
     @abstractmethod
@@ -101,7 +101,7 @@ class SingleGateForward(Method):
     boolean_forward = True
 
     @abstractmethod
-    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         """The gates of this forward pass, and their coefficients with straight-through gradients."""
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:

@@ -27,7 +27,7 @@ def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
     return torch.stack([s_00, s_10 - s_00, s_01 - s_00, s_11 - s_10 - s_01 + s_00], dim=-1)
 
 
-def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, "gates"]:
+def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, " gates"]:
     """The gate whose values at the four corners these are."""
     # g(0,0) is the highest bit of the gate's number, g(1,1) the lowest.
     weights = torch.tensor([1 << (3 - 2 * a - b) for a, b in CORNERS.tolist()], device=corners.device)

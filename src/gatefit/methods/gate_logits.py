@@ -174,7 +174,7 @@ class GumbelST(_LogitStraightThrough):
             stream.fill(part)
         return torch.add(self.latent, noise.to(self.latent), alpha=scale)
 
-    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         """A gate and the gradient of a mixture, each with or without noise."""
         noisy = self.logits()
         if self.noise_in == "both":

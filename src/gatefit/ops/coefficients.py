@@ -77,7 +77,7 @@ def mixture_coefficients(logits: Float[Tensor, "gates 16"]) -> Float[Tensor, "ga
 
 def straight_through_mixture(
     logits: Float[Tensor, "gates 16"], temperature: float
-) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The gates argmax θ and their coefficients, with the gradient of softmax(θ/T) G."""
     if _is_fused(logits):
         return fused.straight_through_mixture_numba(logits, temperature)
@@ -87,7 +87,7 @@ def straight_through_mixture(
     return gates, straight_through(soft, vectors[gates.long()])
 
 
-def nearest(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+def nearest(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The nearest gates and their coefficients, without gradients."""
     if _is_fused(coefficients):
         return fused.snap_numba(coefficients.detach())

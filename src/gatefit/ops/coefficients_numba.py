@@ -117,7 +117,7 @@ def mixture_coefficients_numba(logits: Float[Tensor, "gates 16"], temperature: f
 
 def straight_through_mixture_numba(
     logits: Float[Tensor, "gates 16"], temperature: float = 1.0
-) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The gates argmax θ and their coefficients, with the gradient of softmax(θ / τ) G."""
     _check(logits, 16, "logits")
     gates = torch.empty(logits.shape[0], dtype=torch.uint8)
@@ -130,7 +130,7 @@ def straight_through_mixture_numba(
 
 def snap_numba(
     coefficients: Float[Tensor, "gates 4"],
-) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The nearest gates and their coefficients, without gradients; NaN where the given coefficients are NaN."""
     _check(coefficients, 4, "coefficients")
     gates = torch.empty(coefficients.shape[0], dtype=torch.uint8)

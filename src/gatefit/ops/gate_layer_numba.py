@@ -26,12 +26,12 @@ SHARE = 1 << 17
 class TransposedWiring(NamedTuple):
     """A wiring seen from its inputs (CSR): entry e in starts[i]:starts[i+1] is one use of input i."""
 
-    starts: Int[np.ndarray, "inputs+1"]
-    gates: Int[np.ndarray, "2*gates"]
+    starts: Int[np.ndarray, " inputs+1"]
+    gates: Int[np.ndarray, " 2*gates"]
     """The gate that uses it."""
-    others: Int[np.ndarray, "2*gates"]
+    others: Int[np.ndarray, " 2*gates"]
     """That gate's other input."""
-    roles: Int[np.ndarray, "2*gates"]
+    roles: Int[np.ndarray, " 2*gates"]
     """0 where the input is the gate's a, 1 where it is its b."""
 
 

@@ -99,7 +99,7 @@ class _BooleanStack(torch.autograd.Function):
 def boolean_stack(
     x: PackedBatch,
     wirings: Sequence[Int[Tensor, "2 gates"]],
-    gates: Sequence[UInt8[Tensor, "gates"]],
+    gates: Sequence[UInt8[Tensor, " gates"]],
     coefficients: Sequence[Float[Tensor, "gates 4"]],
     classes: int | None = None,
 ) -> Float[Tensor, "batch classes"]:
@@ -117,7 +117,7 @@ def boolean_stack(
 def boolean_forward(
     x: PackedBatch,
     wirings: Sequence[Int[Tensor, "2 gates"]],
-    gates: Sequence[UInt8[Tensor, "gates"]],
+    gates: Sequence[UInt8[Tensor, " gates"]],
     classes: int | None = None,
 ) -> Int64[Tensor, "batch classes"]:
     """The same counts without gradients, as integers: the deployed network."""

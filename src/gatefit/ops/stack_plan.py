@@ -48,7 +48,7 @@ class StackPlan:
     """The row of its output among the activations that the layer above reads."""
     slots: Int[np.ndarray, "gates"]
     """The row of its gradient while the layer is differentiated."""
-    cycles: Int[np.ndarray, "cycles+1"]
+    cycles: Int[np.ndarray, " cycles+1"]
     """Where each cycle begins, counted from the first gate of its layer; then the layer's number of gates."""
 
     @property

@@ -14,7 +14,7 @@ from gatefit.ops.threads import training_threads
 from gatefit.training.baselines import Baseline, cnn, mlp, train_baseline
 from gatefit.training.checkpoint import TrainingState, serialise, write_atomically
 from gatefit.training.config import BASELINES, RunConfig
-from gatefit.training.folder import check_config, locked, read_metrics
+from gatefit.training.folder import check_config, locked, read_finished
 from gatefit.training.loop import TrainingResult
 from gatefit.training.runs import log_text, save_result, training_data
 
@@ -72,7 +72,7 @@ def execute_baseline(
     with locked(folder):
         check_config(folder, config)
         if (folder / "result.json").exists():
-            state = TrainingState(step=config.steps, metrics=read_metrics(folder))
+            state = TrainingState(step=config.steps, metrics=read_finished(folder))
             return BaselineRun(folder, config, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
 

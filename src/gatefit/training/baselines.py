@@ -24,7 +24,7 @@ from gatefit.randomness import stream
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
-from gatefit.training.loop import TrainingResult, loss_of
+from gatefit.training.loop import TrainingDivergedError, TrainingResult, loss_of
 from gatefit.training.metrics import EVALUATION_BATCH, agreement
 from gatefit.training.order import DataOrder
 
@@ -177,16 +177,19 @@ def _step(
     network: Baseline,
     optimiser: torch.optim.Optimizer,
     data: TrainingData,
-    indices: Int64[np.ndarray, "batch"],
+    indices: Int64[np.ndarray, " batch"],
     state: TrainingState,
 ) -> None:
     weights = None if data.train_weights is None else data.train_weights[indices]
     loss = loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise TrainingDivergedError(f"the loss is {value} at step {state.step + 1}; lower the learning rate")
     optimiser.step()
     state.step += 1
-    state.loss_sum += float(loss.detach())
+    state.loss_sum += value
     state.loss_count += 1
 
 

@@ -120,8 +120,7 @@ def load_checkpoint(
     error: CheckpointError | None = None
     for path in reversed(found):
         try:
-            tensors, metadata = read_tensors(path)
-            return _restore(path, tensors, metadata, config, network, optimiser)
+            return _restore(path, *read_tensors(path), config, network, optimiser)
         except CheckpointError as damaged:
             if "another configuration" in str(damaged):
                 raise
@@ -141,10 +140,22 @@ def _restore(
 ) -> TrainingState:
     if metadata.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of this version: format {metadata.get('format')!r}")
-    saved = RunConfig.from_dict(json.loads(metadata["config"]))
+    try:
+        saved = RunConfig.from_dict(json.loads(metadata["config"]))
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged: its configuration cannot be read ({error}); delete it") from error
     if saved != config:
         differences = "; ".join(config.differences(saved))
         raise CheckpointError(f"{path} belongs to another configuration ({differences}); use another --out folder")
+    try:
+        return _filled(tensors, metadata, network, optimiser)
+    except (KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise CheckpointError(f"{path} does not fit its configuration ({error}); delete it") from error
+
+
+def _filled(
+    tensors: dict[str, Tensor], metadata: dict[str, str], network: torch.nn.Module, optimiser: torch.optim.Optimizer
+) -> TrainingState:
     network.load_state_dict(_part(tensors, "network/"))
     moments: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():

@@ -87,6 +87,12 @@ class RunConfig:
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if not _fits(value, f.type):
+                raise ValueError(f"configuration field {f.name} must be {_words(f.type)}, got {value!r}")
+            # 1 and 1.0 are the same run, and have the same name.
+            object.__setattr__(self, f.name, _convert(value, f.type))
         for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be a whole number >= {least}, got {getattr(self, name)}")
@@ -169,15 +175,13 @@ class RunConfig:
         """Read strictly: no unknown field, every value of its type."""
         if not isinstance(content, dict):
             raise ValueError(f"a configuration is a JSON object, got {type(content).__name__}")
-        known = {f.name: f.type for f in fields(cls)}
-        for name, value in content.items():
+        known = [f.name for f in fields(cls)]
+        for name in content:
             if name not in known:
                 near = difflib.get_close_matches(str(name), known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise ValueError(f"unknown configuration field {name!r}{hint}")
-            if not _fits(value, known[name]):
-                raise ValueError(f"configuration field {name} must be {known[name]}, got {value!r}")
-        return cls(**{name: _convert(value, known[name]) for name, value in content.items()})
+        return cls(**content)
 
     def differences(self, other: "RunConfig") -> list[str]:
         """The fields in which two configurations differ, in words."""
@@ -209,5 +213,8 @@ def _fits(value: Any, annotation: Any) -> bool:
 
 
 def _convert(value: Any, annotation: Any) -> Any:
-    needs_float = float in _kinds(annotation) and isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if needs_float else value
+    return float(value) if float in _kinds(annotation) and value is not None else value
+
+
+def _words(annotation: Any) -> str:
+    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in _kinds(annotation))

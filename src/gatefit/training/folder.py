@@ -43,6 +43,23 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def read_finished(folder: Path) -> list[dict[str, Any]]:
+    """The log of a finished run, whole: as far as its result.json says that it went."""
+    try:
+        steps = json.loads((folder / "result.json").read_text())["steps"]
+        rows = read_metrics(folder)
+        ends = rows[-1]["step"] if rows else None
+    except (ValueError, LookupError, TypeError) as error:
+        raise RunFolderError(f"result.json or metrics.jsonl in {folder} is damaged: {error}") from error
+    if ends != steps:
+        until = "is empty or missing" if ends is None else f"ends at step {ends}"
+        raise RunFolderError(
+            f"{folder} is finished at step {steps}, but its metrics.jsonl {until}; put it back, or delete result.json "
+            "to go on from the last checkpoint"
+        )
+    return rows
+
+
 def read_config(folder: Path) -> RunConfig:
     """The configuration of the run in ``folder``."""
     path = folder / "config.json"

@@ -97,7 +97,7 @@ def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
-def batch_loss(network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> Tensor:
+def batch_loss(network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
     """The mean loss of these samples."""
     weights = None if data.train_weights is None else data.train_weights[indices]
     return loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
@@ -112,7 +112,7 @@ class Alone:
         """Take network and optimiser from the newest checkpoint; None if there is none."""
         return load_checkpoint(folder, config, network, optimiser) if folder is not None else None
 
-    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> float:
+    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> float:
         """The batch's mean loss; its gradient is left in the parameters, where it is finite."""
         loss = batch_loss(network, data, indices)
         value = float(loss.detach())

@@ -19,14 +19,14 @@ class DataOrder:
         self.samples, self.batch, self.seed = samples, min(batch, samples), seed
         self._epoch, self._permutation = -1, np.empty(0, dtype=np.int64)
 
-    def permutation(self, epoch: int) -> Int64[np.ndarray, "samples"]:
+    def permutation(self, epoch: int) -> Int64[np.ndarray, " samples"]:
         """The order of one epoch."""
         if epoch != self._epoch:
             shuffled = torch.randperm(self.samples, generator=stream(self.seed, f"order/{epoch}"))
             self._epoch, self._permutation = epoch, shuffled.numpy()
         return self._permutation
 
-    def indices(self, step: int) -> Int64[np.ndarray, "batch"]:
+    def indices(self, step: int) -> Int64[np.ndarray, " batch"]:
         """The samples of step ``step``, counted from 0."""
         start, end = step * self.batch, (step + 1) * self.batch
         parts = []

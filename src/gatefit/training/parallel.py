@@ -11,9 +11,11 @@ it: a run may go on with another number, or with one. What is sent is numbers an
 
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from importlib.metadata import version
@@ -94,7 +96,7 @@ class Team(Alone):
                 state = load_checkpoint(Path(copy), config, network, optimiser)
         return state
 
-    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, "batch"]) -> float:
+    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> float:
         """The whole batch's mean loss, and its gradient in the parameters: the sum of all processes' parts."""
         own = indices[self.part(len(indices))]
         share = _share(data, own, indices)
@@ -186,6 +188,8 @@ class Team(Alone):
         try:
             operation(*arguments)
         except RuntimeError as error:
+            # The frames of what failed hold the group, and with it its threads, for as long as the error is known.
+            traceback.clear_frames(error.__traceback__)
             silent = "timed out" in str(error).lower()
             reason = f"did not answer for {self.timeout:g} s" if silent else "has ended"
             raise ParallelError(
@@ -203,6 +207,9 @@ def joined(*, timeout: float = TIMEOUT) -> Iterator[Team | None]:
     if not _is_one_of_several():
         yield None
         return
+    # Its functions keep the group that there is at their import as a default, for ever. That group's threads would
+    # outlive it, and can abort the process when the interpreter ends. So it is imported before there is one.
+    importlib.import_module("torch.distributed.nn.functional")
     backend = "gloo"
     if torch.cuda.is_available() and dist.is_nccl_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
@@ -282,7 +289,7 @@ def _subject(config: RunConfig, digest: str) -> str:
     return f"{config.to_json()} {digest} gatefit {version('gatefit')} torch {torch.__version__}"
 
 
-def _share(data: TrainingData, own: Int64[np.ndarray, "part"], indices: Int64[np.ndarray, "batch"]) -> float | Tensor:
+def _share(data: TrainingData, own: Int64[np.ndarray, " part"], indices: Int64[np.ndarray, " batch"]) -> float | Tensor:
     """W_r / W: how much of the batch's mean is the mean of this part."""
     if data.train_weights is None or not len(own):
         return len(own) / len(indices)

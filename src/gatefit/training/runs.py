@@ -21,7 +21,15 @@ from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData, bit_source
-from gatefit.training.folder import RunFolderError, check_config, default_folder, locked, read_config, read_metrics
+from gatefit.training.folder import (
+    RunFolderError,
+    check_config,
+    default_folder,
+    locked,
+    read_config,
+    read_finished,
+    read_metrics,
+)
 from gatefit.training.loop import Alone, Observer, TrainingResult, train
 
 MODEL_FORMAT = "gatefit-network-1"
@@ -36,6 +44,7 @@ __all__ = [
     "load_network",
     "log_text",
     "read_config",
+    "read_finished",
     "read_metrics",
     "save_network",
     "save_result",
@@ -127,7 +136,7 @@ def execute(
         check_config(folder, config)
         if (folder / "result.json").exists():
             network = load_network(folder / "model.safetensors")
-            state = TrainingState(step=config.steps, metrics=read_metrics(folder))
+            state = TrainingState(step=config.steps, metrics=read_finished(folder))
             return Run(folder, config, network, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
         result = train(

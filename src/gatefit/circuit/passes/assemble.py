@@ -26,9 +26,9 @@ def assemble(circuit: Circuit, swept: Swept) -> Circuit:
 
 def from_literals(
     circuit: Circuit,
-    gates: UInt8[np.ndarray, "kept"],
+    gates: UInt8[np.ndarray, " kept"],
     operands: Int32[np.ndarray, "2 kept"],
-    literals: Int64[np.ndarray, "outputs"],
+    literals: Int64[np.ndarray, " outputs"],
 ) -> Circuit:
     """The circuit of ``gates`` whose outputs are ``literals``, otherwise like ``circuit``."""
     readout, stays = fold_outputs(circuit.readout, literals < 0, literals & 1 == 1)
@@ -50,10 +50,10 @@ def from_literals(
 
 def _turn_over(
     inputs: int,
-    gates: UInt8[np.ndarray, "gates"],
+    gates: UInt8[np.ndarray, " gates"],
     operands: Int32[np.ndarray, "2 gates"],
-    literals: Int64[np.ndarray, "outputs"],
-) -> tuple[UInt8[np.ndarray, "gates"], Int64[np.ndarray, "outputs"]]:
+    literals: Int64[np.ndarray, " outputs"],
+) -> tuple[UInt8[np.ndarray, " gates"], Int64[np.ndarray, " outputs"]]:
     """Gates that outputs only read inverted compute the inverse instead, and their readers expect it."""
     turned = np.zeros(inputs + gates.size, bool)
     variable = literals[literals >= 0]
@@ -69,8 +69,8 @@ def _turn_over(
 
 
 def fold_outputs(
-    readout: Readout, constant: Bool[np.ndarray, "outputs"], ones: Bool[np.ndarray, "outputs"]
-) -> tuple[Readout, Bool[np.ndarray, "outputs"]]:
+    readout: Readout, constant: Bool[np.ndarray, " outputs"], ones: Bool[np.ndarray, " outputs"]
+) -> tuple[Readout, Bool[np.ndarray, " outputs"]]:
     """The readout without its constant outputs, and which outputs remain; ``ones`` says which constants are 1."""
     if not constant.any():
         return readout, np.ones(constant.size, bool)
@@ -89,7 +89,7 @@ def fold_outputs(
     return Linear(readout.weights[:, stays], readout.bias), stays
 
 
-def _add_to_bias(readout: Linear, outputs: Bool[np.ndarray, "outputs"]) -> tuple[Linear, Bool[np.ndarray, "outputs"]]:
+def _add_to_bias(readout: Linear, outputs: Bool[np.ndarray, " outputs"]) -> tuple[Linear, Bool[np.ndarray, " outputs"]]:
     """The readout with the weights of ``outputs`` in its bias, and those outputs that did not fit a float32."""
     bias = readout.bias.copy()
     with np.errstate(over="ignore"):

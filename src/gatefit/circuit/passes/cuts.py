@@ -17,7 +17,7 @@ LEAVES: Final = 4
 class Cuts(NamedTuple):
     """Cut 0 of a node is the node itself; unused leaves hold no meaning."""
 
-    number: UInt8[np.ndarray, "capacity"]
+    number: UInt8[np.ndarray, " capacity"]
     sizes: UInt8[np.ndarray, "capacity cuts"]
     leaves: Int32[np.ndarray, "capacity cuts 4"]
     functions: UInt16[np.ndarray, "capacity cuts"]

@@ -67,14 +67,14 @@ class Verdict(Enum):
 class Queries:
     """Asks whether two literals can differ; loads the gates below them on demand, as ``merged`` so far."""
 
-    def __init__(self, circuit: Circuit, merged: Int64[np.ndarray, "nodes"], conflicts: int) -> None:
+    def __init__(self, circuit: Circuit, merged: Int64[np.ndarray, " nodes"], conflicts: int) -> None:
         self._circuit, self._merged, self._conflicts = circuit, merged, conflicts
         self._variable = np.zeros(circuit.nodes, np.int32)
         self._stack = np.empty(2 * circuit.nodes + 2, np.int32)
         self._used = self._room = 0
         self._solver: Any = None
 
-    def difference(self, node: int, literal: int) -> Verdict | Bool[np.ndarray, "inputs"]:
+    def difference(self, node: int, literal: int) -> Verdict | Bool[np.ndarray, " inputs"]:
         """An input pattern for which the node differs from the literal, or why there is none."""
         if self._solver is None or self._used > self._room:
             self._restart()

@@ -19,9 +19,9 @@ TRUE: Final = -1
 class Swept(NamedTuple):
     """The gates that a walk over a circuit kept, renumbered, and the literal that each old node has become."""
 
-    gates: UInt8[np.ndarray, "kept"]
+    gates: UInt8[np.ndarray, " kept"]
     operands: Int32[np.ndarray, "2 kept"]
-    literals: Int64[np.ndarray, "nodes"]
+    literals: Int64[np.ndarray, " nodes"]
 
 
 @numba.njit(cache=True)

@@ -20,13 +20,13 @@ class Network(NamedTuple):
     """Arrays with room for ``capacity`` nodes, inputs first; ``used[0]`` of them are in use."""
 
     inputs: int
-    gates: UInt8[np.ndarray, "capacity"]
+    gates: UInt8[np.ndarray, " capacity"]
     operands: Int32[np.ndarray, "2 capacity"]
-    levels: Int32[np.ndarray, "capacity"]
-    readers: Int32[np.ndarray, "capacity"]
+    levels: Int32[np.ndarray, " capacity"]
+    readers: Int32[np.ndarray, " capacity"]
     used: Int64[np.ndarray, "1"]
-    table: Int32[np.ndarray, "slots"]
-    stack: Int32[np.ndarray, "depth"]
+    table: Int32[np.ndarray, " slots"]
+    stack: Int32[np.ndarray, " depth"]
 
 
 def empty_network(inputs: int, capacity: int) -> Network:

@@ -87,7 +87,7 @@ class Signatures:
         """Whether two nodes of one class are each other's inverse."""
         return bool(self._phase[node] != self._phase[other])
 
-    def tell_apart(self, pattern: Bool[np.ndarray, "inputs"]) -> None:
+    def tell_apart(self, pattern: Bool[np.ndarray, " inputs"]) -> None:
         """Simulate an input pattern, with 511 others near it, and split classes accordingly."""
         words = np.where(pattern[:, None], ~np.uint64(0), np.uint64(0))
         shape = (self._circuit.inputs, _WORDS)

@@ -37,7 +37,7 @@ def sweep(circuit: Circuit, rules: int) -> Swept:
     return Swept(gates[:kept], operands[:, :kept], literals)
 
 
-def share(circuit: Circuit, merged: Int64[np.ndarray, "nodes"] | None = None) -> Swept:
+def share(circuit: Circuit, merged: Int64[np.ndarray, " nodes"] | None = None) -> Swept:
     """Keep every gate once; what is kept is AND, a & ~b, ~a & b, XOR or OR of two nodes, the smaller one first.
 
     ``merged`` gives nodes that are known to equal a literal of a smaller node, or a constant; others their own literal.
