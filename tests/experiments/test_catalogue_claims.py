@@ -20,6 +20,7 @@ from gatefit.experiments.catalogue.reading import (
 )
 from gatefit.experiments.catalogue.sheet import Sheet, above, best_of
 from gatefit.experiments.outcome import Check, Results, RunRecord, Value
+from gatefit.experiments.paper_values import paper
 from gatefit.experiments.registry import experiment
 from gatefit.training.config import RunConfig
 
@@ -123,6 +124,20 @@ def test_data_sets_that_the_scale_does_not_have_do_not_keep_a_claim_open():
     check = check_of("tab:mnist-main", "best method on every", scale="small")
     assert check.holds is True
     assert "SVHN: data set not part of this scale" in check.evidence
+
+
+def test_agreement_with_the_paper_is_that_of_the_worst_cell():
+    def rule(config, more=0.0):
+        theirs = paper("tab:width-scaling")[f"{config.depth}/8000", config.method]
+        return (theirs.mean if theirs else 90.0) / 100 + (more if config.depth == 3 else 0.0)
+
+    label, words = "extra:mnist-8k-depth", "within a point"
+    assert check_of(label, words, rule).holds is True
+    check = check_of(label, words, lambda config: rule(config, -0.02))
+    assert check.holds is False
+    assert check.evidence.startswith("12 of 12 with runs; farthest apart: ")
+    assert check.evidence.endswith("L=3 by -2.00")
+    assert check_of(label, words, rule, without=lambda c: c.depth == 1).holds is None
 
 
 def test_a_sign_test_that_nobody_could_pass_says_nothing():
