@@ -25,6 +25,8 @@ inlined = njit(cache=True, forceinline=True, error_model="numpy", fastmath=FUSED
 """Calls inside a loop keep LLVM from making it SIMD, and so does a check for division by zero."""
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FUSED)
+NEGLIGIBLE: Final = np.float32(-44)
+"""e^-44 = 8e-20: beside a weight of 1 it is nothing, in float64 too."""
 G: Final = np.ascontiguousarray(CODEBOOK.astype(np.float64))
 # Whole numbers up to 7: int8 keeps their product with a float32 a float32.
 NORMS: Final = np.square(G).sum(-1).astype(np.int8)
@@ -201,8 +203,18 @@ def _minus(w, f):
 
 
 @inlined
+def _weight(x):
+    """e^x for x <= 0, and 0 where it is lost beside 1 in either type.
+
+    Such weights would make coefficients and gradients of 1e-38 and less, which processors are slow with (denormals).
+    """
+    e = exp_of_negative(x)
+    return e - e if x < NEGLIGIBLE else e
+
+
+@inlined
 def exponentials(s):
-    """exp(s_j - max s)."""
+    """exp(s_j - max s), 0 where that is below 1e-19."""
     m = _larger(
         _larger(_larger(_larger(s[0], s[1]), _larger(s[2], s[3])), _larger(_larger(s[4], s[5]), _larger(s[6], s[7]))),
         _larger(
@@ -210,10 +222,10 @@ def exponentials(s):
         ),
     )
     return (
-        exp_of_negative(s[0] - m), exp_of_negative(s[1] - m), exp_of_negative(s[2] - m), exp_of_negative(s[3] - m),
-        exp_of_negative(s[4] - m), exp_of_negative(s[5] - m), exp_of_negative(s[6] - m), exp_of_negative(s[7] - m),
-        exp_of_negative(s[8] - m), exp_of_negative(s[9] - m), exp_of_negative(s[10] - m), exp_of_negative(s[11] - m),
-        exp_of_negative(s[12] - m), exp_of_negative(s[13] - m), exp_of_negative(s[14] - m), exp_of_negative(s[15] - m),
+        _weight(s[0] - m), _weight(s[1] - m), _weight(s[2] - m), _weight(s[3] - m),
+        _weight(s[4] - m), _weight(s[5] - m), _weight(s[6] - m), _weight(s[7] - m),
+        _weight(s[8] - m), _weight(s[9] - m), _weight(s[10] - m), _weight(s[11] - m),
+        _weight(s[12] - m), _weight(s[13] - m), _weight(s[14] - m), _weight(s[15] - m),
     )  # fmt: skip
 
 
