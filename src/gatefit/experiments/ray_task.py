@@ -125,8 +125,6 @@ class DistantStore:
                 "keep", identity, {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
             )
         self.ask("write", "finish", (identity, list(metrics), dict(summary)), {"seconds": seconds})
-        if not self._shared:
-            shutil.rmtree(self.run_folder(identity))
 
     def fail(self, identity: str, error: str) -> None:
         """``Store.fail``."""
@@ -169,6 +167,10 @@ def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any
     finally:
         ended.set()
         watch.join()
+    for config in () if shared else unit:
+        # Also what an earlier life of this task left behind.
+        if store.status(config.identity) == "finished":
+            shutil.rmtree(store.run_folder(config.identity), ignore_errors=True)
 
 
 def _watch(clerk: Any, stop: threading.Event, ended: threading.Event) -> None:
