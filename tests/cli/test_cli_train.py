@@ -36,6 +36,7 @@ def test_train_reports_every_evaluation_and_a_summary(gatefit, small, tmp_path):
         "checkpoints",
         "config.json",
         "lock",
+        "made.json",
         "metrics.jsonl",
         "model.safetensors",
         "result.json",

@@ -110,7 +110,7 @@ def test_export_and_import(gatefit, store, tmp_path, monkeypatch):
 
 def test_a_run_folder_is_imported_and_a_conflict_is_an_error(gatefit, finished_run, tmp_path):
     place = ("--store", tmp_path / "store")
-    content = gatefit("runs", "import", finished_run, "--made-here", "--json", *place).json
+    content = gatefit("runs", "import", finished_run, "--json", *place).json
     assert (content["added"], content["runs"][0]["source"]) == (1, str(finished_run))
     run = gatefit("runs", "show", content["runs"][0]["identity"], "--json", *place).json
     assert run["machine"]["cores"] >= 1
@@ -127,6 +127,10 @@ def test_a_run_folder_is_imported_and_a_conflict_is_an_error(gatefit, finished_r
     assert outcome.code == 1
     assert outcome.out.startswith(f"conflict  {run['identity']}: finished in ")
     assert outcome.out.endswith("0 added, 0 present, 1 conflict, 0 skipped\n")
+    for said, version in ((("--made-here",), run["code_version"]), ((), "")):
+        place = ("--store", tmp_path / f"store{len(said)}")  # This folder has no made.json.
+        gatefit("runs", "import", other, "--no-diagnose", *said, *place)
+        assert gatefit("runs", "show", run["identity"], "--json", *place).json["code_version"] == version
 
 
 def test_bad_stores_are_one_sentence(refused, tmp_path):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from gatefit.experiments.machine import FIELDS, code_version, machine
 from gatefit.experiments.outcome import RunRecord
 from gatefit.experiments.store import Store, StoreError, default_store
 from gatefit.training.config import RunConfig
+from gatefit.training.machine import FIELDS, code_version, machine
 
 TESTS = Path(__file__).parents[1]
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)

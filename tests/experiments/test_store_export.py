@@ -133,8 +133,18 @@ def test_run_folders_are_taken_in_with_their_last_diagnostics(tmp_path):
         (trained,) = run_all([CONFIG], store)
     assert (record.metrics, record.summary, record.step) == (trained.metrics, trained.summary, 60)
     assert record.data_digest == trained.data_digest
-    assert (record.machine, record.code_version) == ({"cpu": "c"}, "1")
+    assert (record.machine, record.code_version) == (trained.machine, trained.code_version)
+    assert record.seconds > 0
     assert record.diagnostics == {name: {60: by_step[60]} for name, by_step in trained.diagnostics.items()}
+
+
+def test_folders_that_do_not_say_what_made_them_are_taken_at_the_callers_word(tmp_path):
+    execute(CONFIG, folder=tmp_path / "run")
+    (tmp_path / "run" / "made.json").unlink()
+    with Store.open(tmp_path / "store") as store:
+        list(import_runs([tmp_path / "run"], store, machine={"cpu": "c"}, code_version="1"))
+        record = store.find(CONFIG.identity)
+    assert (record.machine, record.code_version, record.seconds) == ({"cpu": "c"}, "1", None)
 
 
 def test_another_result_for_the_same_run_is_a_conflict(filled, tmp_path):
@@ -161,19 +171,20 @@ def test_damaged_run_folders_are_skipped_with_the_reason(tmp_path):
         ("b", '{"data": "d"}', ""),
         ("c", '{"data": "d"}', '{"step": 60}\n{"st'),
         ("d", "[3]", '{"step": 60}'),
+        ("e", '{"steps": 60}', '{"step": 40}'),
     ):
         (tmp_path / "runs" / name).mkdir(parents=True)
         (tmp_path / "runs" / name / "config.json").write_text(CONFIG.to_json())
         (tmp_path / "runs" / name / "result.json").write_text(result)
         (tmp_path / "runs" / name / "metrics.jsonl").write_text(log)
-        with pytest.raises(RunFolderError, match=r"its result.json or metrics.jsonl is damaged"):
+        with pytest.raises(RunFolderError, match=r"metrics.jsonl (in .* is damaged|ends at step 40)"):
             read_run_folder(tmp_path / "runs" / name)
-    (tmp_path / "runs" / "e").mkdir()
-    (tmp_path / "runs" / "e" / "config.json").write_text('{"widht": 3}')
+    (tmp_path / "runs" / "f").mkdir()
+    (tmp_path / "runs" / "f" / "config.json").write_text('{"widht": 3}')
     with Store.open(tmp_path / "store") as store:
         taken = list(import_runs([tmp_path / "runs"], store))
-        assert [each.outcome for each in taken] == ["skipped"] * 5
-        assert "unknown configuration field 'widht'" in taken[4].reason
+        assert [each.outcome for each in taken] == ["skipped"] * 6
+        assert "unknown configuration field 'widht'" in taken[5].reason
         assert store.records() == []
 
 

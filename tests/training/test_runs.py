@@ -1,5 +1,6 @@
 """Run folders: resumed, locked, refused when they belong to another configuration."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import torch
 from gatefit.datasets import load_dataset
 from gatefit.training.checkpoint import CheckpointError
 from gatefit.training.config import RunConfig
-from gatefit.training.folder import locked
+from gatefit.training.folder import locked, read_made
 from gatefit.training.loop import Observer
+from gatefit.training.machine import code_version, machine
 from gatefit.training.runs import (
     RunFolderError,
     default_folder,
@@ -34,7 +36,15 @@ class Never(Observer):
 def test_a_run_leaves_everything_in_its_folder(tmp_path):
     run = execute(CONFIG, folder=tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"config.json", "metrics.jsonl", "checkpoints", "model.safetensors", "result.json", "lock"}
+    assert names == {
+        "config.json",
+        "metrics.jsonl",
+        "checkpoints",
+        "model.safetensors",
+        "result.json",
+        "made.json",
+        "lock",
+    }
     assert read_config(tmp_path / "run") == CONFIG
     assert [row["step"] for row in read_metrics(tmp_path / "run")] == [20, 40, 60]
     result = json.loads((tmp_path / "run" / "result.json").read_text())
@@ -75,6 +85,34 @@ def test_an_interrupted_run_goes_on(tmp_path):
     execute(CONFIG, folder=tmp_path / "b")
     for name in ("metrics.jsonl", "model.safetensors", "result.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr("gatefit.training.made.monotonic", lambda: float(next(clock)))
+    calls = iter([False] * 30 + [True])
+    execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls))
+    first = read_made(tmp_path)
+    assert first["code_version"] == code_version()
+    assert first["machine"] == machine()
+    assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
+    execute(CONFIG, folder=tmp_path)
+    assert read_made(tmp_path)["seconds"] == 7
+    execute(CONFIG, folder=tmp_path)
+    assert read_made(tmp_path)["seconds"] == 7
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"seconds": "long"}'])
+def test_seconds_that_were_not_noted_are_not_made_up(tmp_path, content):
+    calls = iter([False] * 30 + [True])
+    execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls))
+    if content is None:
+        (tmp_path / "made.json").unlink()
+    else:
+        (tmp_path / "made.json").write_text(content)
+    assert read_made(tmp_path) == {}
+    assert execute(CONFIG, folder=tmp_path).result.finished
+    assert set(read_made(tmp_path)) == {"code_version", "machine"}
 
 
 def test_another_configuration_is_refused(tmp_path):

@@ -10,7 +10,7 @@ from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
-from gatefit.training.folder import locked
+from gatefit.training.folder import locked, read_made
 from gatefit.training.loop import Observer, train
 from gatefit.training.runs import RunFolderError, execute
 from gatefit.training.side_by_side import PositionsDifferError, execute_side_by_side, train_side_by_side
@@ -112,6 +112,24 @@ def test_each_seed_has_its_observers():
         train(config, make(config), data(), observers=[alone])
         assert log.said == alone.said
         assert [said[0] for said in log.said] == ["started", *["evaluated"] * 3, "finished"]
+
+
+def test_each_folder_notes_its_share_of_the_time(tmp_path, monkeypatch):
+    now = 0.0
+
+    def clock():
+        return now
+
+    def later(*args):
+        nonlocal now
+        now += 3.0
+        return False
+
+    monkeypatch.setattr("gatefit.training.made.monotonic", clock)
+    configs = [replace(BASE, dataset="monks-1", width=40, steps=10, seed=s) for s in range(3)]
+    folders = [tmp_path / str(s) for s in range(3)]
+    execute_side_by_side(configs, load_dataset("monks-1"), folders=folders, should_stop=later)
+    assert [read_made(folder)["seconds"] for folder in folders] == [10, 10, 10]
 
 
 def test_folders_that_cannot_go_side_by_side_are_refused(tmp_path):

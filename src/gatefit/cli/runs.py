@@ -173,7 +173,8 @@ def import_runs(
     paths: Annotated[list[Path], typer.Argument(help="exports, stores, run folders, or folders of run folders")],
     store: StoreFolder = None,
     made_here: Annotated[
-        bool, typer.Option("--made-here", help="run folders were made on this machine by this version: note both")
+        bool,
+        typer.Option("--made-here", help="run folders without made.json were made here, by this version: note both"),
     ] = False,
     diagnose: Annotated[
         bool, typer.Option(help="measure the saved networks of run folders, where torch and the data are at hand")
@@ -184,8 +185,8 @@ def import_runs(
     """Take in finished runs from elsewhere; none is doubled, and a different result for the same run is reported."""
     from gatefit.experiments.intake import FinalDiagnostics, check_sources
     from gatefit.experiments.intake import import_runs as take_in
-    from gatefit.experiments.machine import code_version, machine
     from gatefit.experiments.store import Store, default_store
+    from gatefit.training.machine import code_version, machine
 
     check_sources(paths)  # Before a store is made.
     with Store.open(store or default_store()) as target:

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from gatefit.experiments.events import RunEvent, Tell
-from gatefit.experiments.machine import machine
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
+from gatefit.training.machine import machine
 
 PAUSE: Final = 0.5
 

@@ -20,11 +20,11 @@ from types import TracebackType
 from typing import Any, Final, Literal, Protocol
 
 from gatefit.experiments.database import FILE, StoreError
-from gatefit.experiments.machine import FIELDS as MACHINE_FIELDS
 from gatefit.experiments.outcome import RunRecord
 from gatefit.experiments.rows import run_order
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
+from gatefit.training.machine import FIELDS as MACHINE_FIELDS
 
 RUNS: Final = "runs.csv"
 METRICS: Final = "metrics.csv"

@@ -17,7 +17,7 @@ from gatefit.experiments.export import RUNS, open_results
 from gatefit.experiments.outcome import RunRecord
 from gatefit.experiments.store import Store, Taken
 from gatefit.training.config import BASELINES
-from gatefit.training.folder import RunFolderError, read_config, read_metrics
+from gatefit.training.folder import RunFolderError, read_config, read_finished, read_made
 
 Diagnose = Callable[[RunRecord, Path], Mapping[str, Mapping[int, Any]]]
 """Diagnostics of a finished run from its folder: name -> step -> value."""
@@ -43,7 +43,7 @@ def import_runs(
 ) -> Iterator[Intake]:
     """Take in every run under ``paths``, one after the other, telling what became of each.
 
-    ``machine`` and ``code_version`` are noted for run folders, which do not say what they were made with; ``diagnose``
+    ``machine`` and ``code_version`` are noted for run folders that do not say what they were made with; ``diagnose``
     measures what a run folder does not hold, where the store does not have it yet.
     """
     check_sources(paths)
@@ -61,16 +61,22 @@ def read_run_folder(folder: Path) -> RunRecord:
     result = folder / "result.json"
     if not result.exists():
         raise RunFolderError(f"not finished; finish it with `gatefit train --resume {folder}`")
-    try:
-        summary = json.loads(result.read_text())
-        metrics = read_metrics(folder)
-        digest = summary.pop("data", "")
-        summary.pop("config", None)  # Computed again below, as this version computes it.
-        step = metrics[-1]["step"]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise RunFolderError(f"its result.json or metrics.jsonl is damaged: {error}") from error
+    metrics = read_finished(folder)
+    summary = json.loads(result.read_text())
+    summary.pop("config", None)  # Computed again below, as this version computes it.
+    digest = summary.pop("data", "")
+    made = read_made(folder)
     return RunRecord(
-        config.identity, config, "finished", summary, tuple(metrics), data_digest=str(digest), step=int(step)
+        config.identity,
+        config,
+        "finished",
+        summary,
+        tuple(metrics),
+        data_digest=str(digest),
+        step=int(metrics[-1]["step"]),
+        seconds=made.get("seconds"),
+        code_version=made.get("code_version", ""),
+        machine=made.get("machine", {}),
     )
 
 
@@ -111,7 +117,9 @@ def _import_folder(
             record = replace(record, diagnostics=diagnose(record, folder))
     except ValueError as error:
         return Intake(str(folder), "", "skipped", str(error))
-    outcome = store.take(replace(record, machine=machine, code_version=code_version))
+    if not record.code_version:
+        record = replace(record, machine=machine, code_version=code_version)
+    outcome = store.take(record)
     return Intake(str(folder), record.identity, outcome, _reason(outcome, store))
 
 

@@ -23,10 +23,11 @@ from gatefit.datasets.files import cache_dir
 from gatefit.experiments.store import Store
 from gatefit.training.checkpoint import write_atomically
 from gatefit.training.config import RunConfig
+from gatefit.training.folder import MADE
 
 PAUSE: Final = 0.2
 """Seconds between two looks at what has happened."""
-FILES: Final = ("config.json", "metrics.jsonl", "model.safetensors", "result.json")
+FILES: Final = ("config.json", "metrics.jsonl", "model.safetensors", MADE, "result.json")
 """What is sent back of a finished run; the last one says that it is finished."""
 
 

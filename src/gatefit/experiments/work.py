@@ -14,7 +14,6 @@ from typing import Any
 
 from gatefit.datasets import Dataset, DatasetError, load_dataset
 from gatefit.experiments.events import RunEvent, Tell
-from gatefit.experiments.machine import code_version, machine
 from gatefit.experiments.store import Store, StoreError
 from gatefit.network import LogicNetwork
 from gatefit.training.baseline_runs import execute_baseline
@@ -23,6 +22,7 @@ from gatefit.training.config import BASELINES, RunConfig
 from gatefit.training.diagnostics_observer import DiagnosticsObserver, diagnose_folder
 from gatefit.training.folder import RunFolderInUseError
 from gatefit.training.loop import Observer, TrainingDivergedError, TrainingResult
+from gatefit.training.machine import code_version, machine
 from gatefit.training.runs import execute
 from gatefit.training.side_by_side import PositionsDifferError, execute_side_by_side
 

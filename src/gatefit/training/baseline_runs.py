@@ -16,6 +16,7 @@ from gatefit.training.checkpoint import TrainingState, serialise, write_atomical
 from gatefit.training.config import BASELINES, RunConfig
 from gatefit.training.folder import check_config, locked, read_finished
 from gatefit.training.loop import TrainingResult
+from gatefit.training.made import MadeFile
 from gatefit.training.runs import log_text, save_result, training_data
 
 MODEL_FORMAT: Final = "gatefit-baseline-1"
@@ -75,9 +76,15 @@ def execute_baseline(
             state = TrainingState(step=config.steps, metrics=read_finished(folder))
             return BaselineRun(folder, config, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
+        made = MadeFile(folder)
+
+        def begin(state: TrainingState) -> None:
+            made.begin(state)
+            started(state)
 
         def write_row(state: TrainingState) -> None:
             write_atomically(folder / "metrics.jsonl", log_text(state))
+            made.write()
             evaluated(state)
 
         with training_threads(1):
@@ -85,11 +92,12 @@ def execute_baseline(
                 network,
                 training_data(config, dataset),
                 folder=folder / "checkpoints",
-                started=started,
+                started=begin,
                 evaluated=write_row,
                 should_stop=should_stop,
                 config=config,
             )
+        made.write()
         if result.finished:
             write_atomically(
                 folder / "model.safetensors", serialise(dict(network.state_dict()), {"format": MODEL_FORMAT})

@@ -43,20 +43,22 @@ class TrainingState:
     """The network at its best evaluation, where that is what will be kept."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace ``path`` by ``content``, or leave it as it was."""
+def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Replace ``path`` by ``content``, or leave it as it was; ``sync``: so that it survives a power failure too."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(path.parent)
+    if sync:
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,6 +5,7 @@ metrics.jsonl      one row an evaluation; no times, so that a resumed run writes
 checkpoints/       the last two states (``checkpoint``)
 model.safetensors  the trained network's state_dict, written when the run is finished
 result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
+made.json          version, machine and seconds (``made``): the one file that differs from one training to the next
 lock               held while a process works in the folder
 """
 
@@ -14,9 +15,11 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gatefit.training.config import RunConfig
+
+MADE: Final = "made.json"
 
 
 class RunFolderError(ValueError):
@@ -58,6 +61,17 @@ def read_finished(folder: Path) -> list[dict[str, Any]]:
             "to go on from the last checkpoint"
         )
     return rows
+
+
+def read_made(folder: Path) -> dict[str, Any]:
+    """code_version, machine and seconds, as far as the folder says."""
+    try:
+        made = json.loads((folder / MADE).read_text())
+    except (OSError, ValueError):
+        return {}
+    kinds = {"code_version": str, "machine": dict, "seconds": int | float}
+    known = made if isinstance(made, dict) else {}
+    return {name: known[name] for name, kind in kinds.items() if isinstance(known.get(name), kind)}
 
 
 def read_config(folder: Path) -> RunConfig:

@@ -31,6 +31,7 @@ from gatefit.training.folder import (
     read_metrics,
 )
 from gatefit.training.loop import Alone, Observer, TrainingResult, train
+from gatefit.training.made import MadeFile
 
 MODEL_FORMAT = "gatefit-network-1"
 
@@ -144,7 +145,7 @@ def execute(
             network,
             training_data(config, dataset),
             folder=folder / "checkpoints",
-            observers=[*observers, MetricsFile(folder)],
+            observers=[*observers, MetricsFile(folder), MadeFile(folder)],
             should_stop=should_stop,
             threads=threads,
             worker=worker,

@@ -36,6 +36,7 @@ from gatefit.training.loop import (
     loss_of,
     make_optimiser,
 )
+from gatefit.training.made import MadeFile
 from gatefit.training.order import DataOrder
 from gatefit.training.runs import MetricsFile, Run, build_network, save_network, save_result, training_data
 
@@ -123,7 +124,10 @@ def execute_side_by_side(
     if any(config.validation_fraction for config in configs):
         raise ValueError("side by side needs validation_fraction=0; train these runs one by one")
     networks = [build_network(config, dataset) for config in configs]
-    watching = [(*own, MetricsFile(f)) for own, f in zip(observers or [()] * len(configs), folders, strict=True)]
+    watching = [
+        (*own, MetricsFile(folder), MadeFile(folder, share=1 / len(configs)))
+        for own, folder in zip(observers or [()] * len(configs), folders, strict=True)
+    ]
     with contextlib.ExitStack() as locks:
         for config, folder in zip(configs, folders, strict=True):
             locks.enter_context(locked(folder))

@@ -8,8 +8,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-import gatefit
-
 FIELDS: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch", "numba", "numpy")
 
 
@@ -29,15 +27,15 @@ def machine() -> dict[str, Any]:
 @functools.cache
 def code_version() -> str:
     """0.1.0+COMMIT in a working copy of gatefit, with .changed where its sources differ; else 0.1.0."""
-    package = Path(gatefit.__file__).parent
+    version, package = _version("gatefit") or "unknown", Path(__file__).parents[1]
     # Not the repository of somebody's project in which gatefit happens to be installed.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return gatefit.__version__
+        return version
     commit = _git(package, "rev-parse", "--short=12", "HEAD")
     if commit is None:
-        return gatefit.__version__
+        return version
     changed = ".changed" if _git(package, "status", "--porcelain", "--", ".") else ""
-    return f"{gatefit.__version__}+{commit}{changed}"
+    return f"{version}+{commit}{changed}"
 
 
 def _git(folder: Path, *words: str) -> str | None:
