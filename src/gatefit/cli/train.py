@@ -12,7 +12,7 @@ from gatefit.cli import output
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import UserError, check_choice, user_input
 from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
-from gatefit.training.config import RunConfig
+from gatefit.training.config import BASELINES, RunConfig
 
 if TYPE_CHECKING:
     from gatefit.network import LogicNetwork
@@ -90,6 +90,11 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     from gatefit.wirings import WIRINGS
 
     check_choice("data set", options["dataset"], DATASETS)
+    if options["method"] in BASELINES:
+        raise UserError(
+            f"{options['method']} is a floating-point baseline without gates; "
+            "`gatefit reproduce tab:mlp-cnn-baseline` trains it"
+        )
     check_choice("method", options["method"], METHODS)
     check_choice("wiring", options["wiring"], (*WIRINGS, "local"))
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
