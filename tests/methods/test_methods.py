@@ -133,6 +133,40 @@ def test_multilinear_ste_uses_its_backward_basis(basis):
     torch.testing.assert_close(method.latent.grad, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("activation", "value", "slope"),
+    [
+        ("identity", lambda s: s, torch.ones_like),
+        ("sigmoid", torch.sigmoid, lambda s: torch.sigmoid(s) * torch.sigmoid(-s)),
+        ("sin01", lambda s: 0.5 + 0.5 * torch.sin(s), lambda s: 0.5 * torch.cos(s)),
+    ],
+)
+def test_iwp_ste_snaps_behind_its_activation(activation, value, slope):
+    x, wiring, upstream = example()
+    x = (x > 0.5).double()
+    method = make("iwp-ste", corner_activation=activation)
+    latent = method.latent.detach()
+    at = value(latent) > 0.5
+    inputs = x.clone().requires_grad_()
+    z = gate_layer(inputs, wiring, method.coefficients())
+    a, b = x[:, wiring[0]], x[:, wiring[1]]
+    phi = corners(a, b)
+    assert torch.equal(z.detach(), (phi * at).sum(-1))
+    z.backward(upstream)
+    torch.testing.assert_close(method.latent.grad, (upstream[..., None] * phi).sum(0) * slope(latent))
+    values = at.double()
+    slope_a = (values[:, 1] - values[:, 0]) * (1 - b) + (values[:, 3] - values[:, 2]) * b
+    slope_b = (values[:, 2] - values[:, 0]) * (1 - a) + (values[:, 3] - values[:, 1]) * a
+    expected = torch.zeros_like(x)
+    for row, part in ((wiring[0], slope_a), (wiring[1], slope_b)):
+        expected.index_add_(1, row, upstream * part)
+    torch.testing.assert_close(inputs.grad, expected)
+    gates = [Gate(int(gate)) for gate in method.gates()]
+    assert [[g(0, 0), g(1, 0), g(0, 1), g(1, 1)] for g in gates] == at.int().tolist()
+    residual = make("iwp-ste", gates=500, corner_activation=activation, initialisation="residual")
+    assert (residual.gates() == Gate.A).double().mean() > 0.8
+
+
 @pytest.mark.parametrize("name", [n for n in METHODS if "free" not in n])
 def test_deployed_gate_is_the_one_the_definition_names(name):
     method = make(name, gates=200)
@@ -245,6 +279,12 @@ def test_free_variants_refuse_to_name_gates(name):
         ("multilinear-ste", {"backward_basis": "haar"}, ValueError, r"unknown basis 'haar'; choose one of canonical"),
         ("multilinear-ste", {"backward_basis": "smoothed", "epsilon": 0}, ValueError, r"epsilon > 0, got 0"),
         ("iwp", {"corner_activation": "tanh"}, ValueError, r"unknown corner_activation 'tanh'; choose one of sigmoid"),
+        (
+            "iwp-ste",
+            {"corner_activation": "tan"},
+            ValueError,
+            r"unknown corner_activation 'tan'; choose one of identity",
+        ),
     ],
 )
 def test_bad_options_are_refused(name, options, error, message):

@@ -45,6 +45,7 @@ def make(config):
         {"method": "iwp"},
         {"method": "iwp", "corner_activation": "sin01"},
         {"method": "iwp-ste"},
+        {"method": "iwp-ste", "corner_activation": "sigmoid"},
     ],
     ids=lambda o: "-".join(o.values()),
 )

@@ -32,7 +32,7 @@ def raw_coefficients(method: Method) -> Float[Tensor, "gates 4"]:
         if learns_coefficients(method):
             return method.latent.detach()
         if isinstance(method, IWPSTE):
-            return from_corners(method.latent)
+            return from_corners(method.corners())
         if isinstance(method, IWP | IWPFree):
             return method.coefficients()
         return method.gate_probabilities() @ codebook(method.latent.dtype, method.latent.device)

@@ -1,14 +1,14 @@
 """Methods with four weights s, one for each corner of the unit square (Rüttgers et al., 2026; app. bijection).
 
     IWP        c = M act(s),   act = sigmoid or 1/2 + 1/2 sin           deployed  act(s) > 1/2 at each corner
-    IWP-STE    c = M ŝ,   ŝ = [s > 1/2],   ∂L/∂s = Mᵀ ∂L/∂c             deployed  ŝ
+    IWP-STE    c = M ŝ,   ŝ = [act(s) > 1/2],   ∂L/∂act(s) = Mᵀ ∂L/∂c   deployed  ŝ;   act = identity (the paper's)
     IWP-free   c = M s,   z = sigmoid(c·ψ), never snapped                not Boolean
 
 s is ordered as in the paper: (0,0), (1,0), (0,1), (1,1).
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 import torch
 from jaxtyping import Bool, Float, UInt8
@@ -38,7 +38,8 @@ def _sin01(s: Tensor) -> Tensor:
     return 0.5 + 0.5 * torch.sin(s)
 
 
-ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {"sigmoid": torch.sigmoid, "sin01": _sin01}
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: Final[dict[str, Activation]] = {"sigmoid": torch.sigmoid, "sin01": _sin01}
 # How far from 0 the residual initialisation sets s, in the direction of A's corners (the authors' values).
 RESIDUAL_SHIFT: Final[dict[str, float]] = {"sigmoid": 3.0, "sin01": 1.2}
 
@@ -47,30 +48,33 @@ def _towards_a(shift: float) -> Tensor:
     return shift * (2.0 * torch.tensor(CORNER_VALUES[Gate.A], dtype=torch.float32) - 1.0)
 
 
-class IWP(Method):
-    """Input-wise parametrisation: the value at each corner is learned through a squashing activation."""
+class _Corners(Method):
+    """The value at each corner is act(s), act one of ``activations``; the first of them unless another is asked for."""
 
-    name = "iwp"
     parameters_per_gate = 4
+    activations: ClassVar[dict[str, Activation]]
 
     def __init__(
         self,
         gates: int,
         *,
         generator: torch.Generator,
-        corner_activation: str = "sigmoid",
+        corner_activation: str | None = None,
         initialisation: str = "normal",
         sigma: float | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        if corner_activation not in ACTIVATIONS:
-            raise ValueError(f"unknown corner_activation {corner_activation!r}; choose one of {', '.join(ACTIVATIONS)}")
-        self.corner_activation = corner_activation
+        self.corner_activation = next(iter(self.activations)) if corner_activation is None else corner_activation
+        if self.corner_activation not in self.activations:
+            choices = ", ".join(self.activations)
+            raise ValueError(f"unknown corner_activation {corner_activation!r}; choose one of {choices}")
         super().__init__(gates, generator=generator, initialisation=initialisation, sigma=sigma, dtype=dtype)
 
     def residual_centre(self) -> Float[Tensor, "4"]:
-        """The activation's slope pointed at A's corners."""
-        return _towards_a(RESIDUAL_SHIFT[self.corner_activation])
+        """A's corner values, or as near to them as the activation's slope allows."""
+        if self.corner_activation in RESIDUAL_SHIFT:
+            return _towards_a(RESIDUAL_SHIFT[self.corner_activation])
+        return torch.tensor(CORNER_VALUES[Gate.A], dtype=torch.float32)
 
     def corners(self) -> Float[Tensor, "gates 4"]:
         """act(s)."""
@@ -78,7 +82,19 @@ class IWP(Method):
         # the same bits wherever it stands, alone or among other networks' gates.
         gates = self.latent.shape[0]
         padded = functional.pad(self.latent, (0, 0, 0, -gates % 16))
-        return ACTIVATIONS[self.corner_activation](padded)[:gates]
+        return self.activations[self.corner_activation](padded)[:gates]
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """act(s) rounded at each corner."""
+        check_finite(self.latent, f"corner weights of {self.name}")
+        return gate_numbers(self.corners().detach() > 0.5)
+
+
+class IWP(_Corners):
+    """Input-wise parametrisation: the value at each corner is learned through a squashing activation."""
+
+    name = "iwp"
+    activations = ACTIVATIONS
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M act(s)."""
@@ -90,39 +106,29 @@ class IWP(Method):
         corners = self.corners()[:, None, :]
         return torch.where(values, corners, 1 - corners).prod(-1)
 
-    def gates(self) -> UInt8[Tensor, "gates"]:
-        """act(s) rounded at each corner."""
-        check_finite(self.latent, f"corner weights of {self.name}")
-        return gate_numbers(self.corners().detach() > 0.5)
 
+class IWPSTE(_Corners, SingleGateForward):
+    """Snap each corner to 0 or 1, gradients straight through: the ablation that shows what the basis does.
 
-class IWPSTE(SingleGateForward):
-    """Snap each corner to 0 or 1, gradients straight through: the ablation that shows what the basis does."""
+    The paper snaps the weights themselves, act = identity. With another activation they are snapped where IWP rounds,
+    and the gradient passes through its slope.
+    """
 
     name = "iwp-ste"
-    parameters_per_gate = 4
+    activations: ClassVar = {"identity": lambda s: s, **ACTIVATIONS}
 
-    def residual_centre(self) -> Float[Tensor, "4"]:
-        """A's corner values."""
-        return torch.tensor(CORNER_VALUES[Gate.A], dtype=torch.float32)
-
-    def _snapped(self) -> Tensor:
-        check_finite(self.latent, f"corner weights of {self.name}")
-        return self.latent.detach() > 0.5
-
-    def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
+    def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         """The gates at the nearest corners of the unit cube."""
-        corners = self._snapped()
-        return gate_numbers(corners), from_corners(straight_through(self.latent, corners.to(self.latent)))
+        check_finite(self.latent, f"corner weights of {self.name}")
+        corners = self.corners()
+        snapped = corners.detach() > 0.5
+        return gate_numbers(snapped), from_corners(straight_through(corners, snapped.to(corners)))
 
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
-        """Proximity of s to the sixteen corner vectors, softmax(-‖s - s_j‖²)."""
-        values = torch.as_tensor(CORNER_VALUES.copy(), device=self.latent.device).to(self.latent)
-        return torch.softmax(-(self.latent[:, None, :] - values).square().sum(-1), dim=-1)
-
-    def gates(self) -> UInt8[Tensor, "gates"]:
-        """The gates at the nearest corners of the unit cube."""
-        return gate_numbers(self._snapped())
+        """Proximity of act(s) to the sixteen corner vectors, softmax(-‖act(s) - s_j‖²)."""
+        corners = self.corners()
+        values = torch.as_tensor(CORNER_VALUES.copy(), device=corners.device).to(corners)
+        return torch.softmax(-(corners[:, None, :] - values).square().sum(-1), dim=-1)
 
 
 class IWPFree(Method):

@@ -74,7 +74,7 @@ class RunConfig:
     learnable_temperature: bool = _option(False, "covjac: learn the temperature of each layer")
     backward_basis: str | None = _option(None, "multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
     epsilon: float | None = _option(None, "multilinear-ste: epsilon of the smoothed basis (default 0.2)")
-    corner_activation: str | None = _option(None, "iwp: sigmoid or sin01")
+    corner_activation: str | None = _option(None, "iwp: sigmoid or sin01; iwp-ste: identity, sigmoid or sin01")
     noise_scale: float | None = _option(None, "gumbel-st: factor on the noise (default 1)")
     thresholds: int | None = _option(None, "image sets: thresholds a channel (default: the paper's)")
     adult_encoding: str | None = _option(None, "adult: fixed or difflogic")
