@@ -167,7 +167,7 @@ def test_runs_whose_data_cannot_be_had_are_skipped_with_the_reason(gatefit, tmp_
     assert outcome.err.splitlines() == [
         f"skipping 24 runs of {name}: {name} is nowhere" for name in ("cifar100", "tiny-imagenet")
     ]
-    assert "48 runs are missing; make them with: gatefit reproduce tab:scale-up --scale paper" in outcome.out
+    assert "48 runs are missing; train with: gatefit reproduce tab:scale-up --scale paper" in outcome.out
     plan = gatefit("reproduce", "tab:scale-up", "--scale", "paper", "--store", tmp_path / "store", "--dry-run").out
     assert plan.count("needs data") == 48
     assert "48 runs, 0 finished; about " in plan

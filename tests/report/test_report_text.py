@@ -39,7 +39,7 @@ claims
 notes
 - Width 136 | as in the paper.
 
-3 runs are missing; make them with: gatefit reproduce tab:made-up --scale small
+3 runs are missing; train with: gatefit reproduce tab:made-up --scale small
 - monks-2 multilinear-covjac, 6 × 136 gates, 10,000 steps, seeds 0–2
 """
 
@@ -142,6 +142,7 @@ def test_many_missing_runs_are_counted(outcome: Outcome):
     text = render_text(replace(outcome, missing=missing))
     assert "29 runs are missing" in text
     assert "and 21 more configurations" in text
+    assert "\n1 run is missing; train with: gatefit reproduce" in render_text(replace(outcome, missing=missing[:1]))
 
 
 def test_text_names_no_host(outcome: Outcome):

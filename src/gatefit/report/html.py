@@ -9,7 +9,7 @@ from gatefit.experiments.outcome import Figure, Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
 from gatefit.report.figures import figure_rows, inline_svg
 from gatefit.report.names import slug
-from gatefit.report.provenance import command, missing_runs, provenance
+from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 from gatefit.report.style import STYLE
 
 VERDICTS: Final[dict[bool | None, tuple[str, str]]] = {
@@ -58,7 +58,7 @@ def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = ()) 
         parts.append(_list(rich(note) for note in outcome.notes))
     if outcome.missing:
         lines = _list(escape(line) for line in missing_runs(outcome))
-        head = f"{len(outcome.missing):,} runs are missing; <code>{escape(command(outcome))}</code> makes them:"
+        head = f"{runs_missing(outcome)}; <code>{escape(command(outcome))}</code> trains:"
         parts.append(f'<div class="missing"><p>{head}</p>{lines}</div>')
     return "\n".join(parts)
 

@@ -7,7 +7,7 @@ from typing import Final
 from gatefit.experiments.outcome import Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
 from gatefit.report.figures import describe
-from gatefit.report.provenance import command, missing_runs, provenance
+from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 
 VERDICTS: Final[dict[bool | None, str]] = {True: "✓ holds", False: "✗ does not hold", None: "? cannot be said"}
 
@@ -36,7 +36,7 @@ def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = ()) -> str:
         parts.append("\n".join(["Notes:", "", *(f"- {escaped(note)}" for note in outcome.notes)]))
     if outcome.missing:
         lines = [f"- {escaped(line)}" for line in missing_runs(outcome)]
-        head = f"{len(outcome.missing):,} runs are missing; `{command(outcome)}` makes them:"
+        head = f"{runs_missing(outcome)}; `{command(outcome)}` trains:"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts) + "\n"
 

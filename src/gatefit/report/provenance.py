@@ -17,6 +17,12 @@ _MACHINE: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch")
 SHOWN_MISSING: Final = 8
 
 
+def runs_missing(outcome: Outcome) -> str:
+    """1 run is missing, or 29 runs are missing."""
+    count = len(outcome.missing)
+    return "1 run is missing" if count == 1 else f"{count:,} runs are missing"
+
+
 def command(outcome: Outcome, store: str | None = None) -> str:
     """What makes the runs of an outcome; ``store`` is named if it is not the default."""
     where = "" if store is None else f" --store {shlex.quote(store)}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from gatefit.experiments.outcome import Check, Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
-from gatefit.report.provenance import command, missing_runs, provenance
+from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 
 MARKS: Final[dict[bool | None, str]] = {True: "✓", False: "✗", None: "?"}
 _GAP: Final = 2
@@ -30,7 +30,7 @@ def render_text(outcome: Outcome, *, width: int = 100, store: str | None = None)
     if outcome.notes:
         parts.append("\n".join(["notes", *(_wrap(f"- {note}", width, "  ") for note in outcome.notes)]))
     if outcome.missing:
-        head = f"{len(outcome.missing):,} runs are missing; make them with: {command(outcome, store)}"
+        head = f"{runs_missing(outcome)}; train with: {command(outcome, store)}"
         parts.append("\n".join([head, *(_wrap(f"- {line}", width, "  ") for line in missing_runs(outcome))]))
     return "\n\n".join(parts) + "\n"
 
