@@ -198,6 +198,10 @@ def test_seeds_are_a_number_or_a_list(given, seeds):
 def test_runs_in_words():
     config = RunConfig(dataset="adult", method="multilinear-covjac", width=4096, temperature=0.1, seed=2)
     assert run_words(config) == "adult multilinear-covjac, 6 × 4,096, 50,000 steps, τ 0.1, seed 2"
+    config = RunConfig(dataset="adult", method="gumbel-st", width=1000, readout_temperature=80, noise_in="backward")
+    assert run_words(config) == "adult gumbel-st, 6 × 1k, 50,000 steps, T 80, noise in backward, seed 0"
+    config = RunConfig(method="iwp-ste", width=1000, steps=400, corner_activation="sin01")
+    assert run_words(config) == "mnist iwp-ste, 6 × 1k, 400 steps, sin01, seed 0"
     assert run_words(RunConfig(method="cnn-3x3", depth=3)) == "mnist cnn-3x3, 3 layers, 50,000 steps, seed 0"
 
 

@@ -149,6 +149,7 @@ def test_runs_trained_by_hand_are_found():
         "extra:adult-difflogic-encoding": RunConfig(
             dataset="adult", method="multilinear-covjac", temperature=0.1, adult_encoding="difflogic"
         ),
+        "extra:class-scores": RunConfig(dataset="splice", method="soft-mix", readout_temperature=65),
         "extra:monks-methods": RunConfig(dataset="monks-2", method="iwp", steps=10_000),
     }
     assert PAPER_WIDTHS["adult"] == 4096

@@ -18,6 +18,7 @@ SECTIONS: Final = (
             Cited("tab:mnist-main", "M-CovJac is the best method on every"),
             Cited("tab:best-acc", "M-CovJac has the best checkpoint"),
             Cited("extra:monks-methods", "best of seven methods"),
+            Cited("extra:class-scores", "best method"),
         ),
     ),
     Claim(
