@@ -43,6 +43,7 @@ def test_svhn(tmp_path, sealed):
     [
         (b"not a mat file" * 100, "is not a .mat file with arrays X and y"),
         (b"", "is not a .mat file"),
+        (b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(600), "has the format of MATLAB 7.3"),
         (mat(X=np.zeros((32, 32, 3, 2), np.uint8)), "is not a .mat file with arrays X and y: 'y'"),
         (mat(X=np.zeros((32, 32, 3, 2), np.uint8), y=np.ones((3, 1))), r"holds \(32, 32, 3, 2\) and \(3, 1\)"),
         (mat(X=np.zeros((2, 32, 32, 3)), y=np.ones((2, 1))), r"should hold X of shape \(32, 32, 3, samples\)"),

@@ -17,6 +17,7 @@ from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, diges
 from gatefit.datasets.images import flatten_images, image_encoder
 from gatefit.encoders.base import default_names
 
+_HDF5: Final = 2  # scipy's number for the .mat files that are HDF5 inside.
 _URL: Final = "http://ufldl.stanford.edu/housenumbers/"
 FILES: Final = tuple(
     RawFile(name, (f"md5:{md5}",), ("svhn",), (f"{_URL}{name}", f"md5:{md5}"))
@@ -31,10 +32,11 @@ def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixel
     """Images and digits of one .mat file."""
     matlab = require("scipy.io.matlab", "train", "the svhn data set")
     try:
+        if matlab.matfile_version(io.BytesIO(data))[0] == _HDF5:
+            raise ValueError("it has the format of MATLAB 7.3, which is another one")
         content = matlab.loadmat(io.BytesIO(data))
         images, labels = content["X"], content["y"]
-    # scipy says NotImplementedError of MATLAB's 7.3 files, which are another format.
-    except (matlab.MatReadError, ValueError, KeyError, TypeError, NotImplementedError, OSError, zlib.error) as error:
+    except (matlab.MatReadError, ValueError, KeyError, TypeError, OSError, zlib.error) as error:
         raise DatasetError(f"{name} is not a .mat file with arrays X and y: {error}") from None
     if (
         images.dtype != np.uint8
