@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.machine import processor
 from gatefit.backends.engine import Engine
 from gatefit.backends.native import NativeModel
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.gates import Gate
+from gatefit.training.machine import machine
 
 LOGIC = [int(gate) for gate in Gate if gate.depends_on_a and gate.depends_on_b]
 
@@ -51,7 +51,7 @@ def least(action, repeats: int = 15) -> float:
 def main() -> None:
     rng = np.random.default_rng(0)
     bits = rng.random((65536, 784)) < 0.3
-    rows: dict[str, object] = {"processor": processor()}
+    rows: dict[str, object] = {"processor": machine()["cpu"]}
     for name, gates in (("two-input gates", LOGIC), ("all sixteen gates", list(range(16)))):
         circuit = layered(784, 8000, 6, gates)
         for threads in (1, 2):

@@ -4,9 +4,10 @@ import os
 import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
+
+from gatefit.training.machine import machine
 
 
 def copy_bandwidth(threads: int, megabytes: int = 512) -> float:
@@ -22,23 +23,13 @@ def copy_bandwidth(threads: int, megabytes: int = 512) -> float:
     return 2 * threads * size * 8 / best
 
 
-def processor() -> str:
-    """The processor's name, where the system tells."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
-
-
 def describe() -> dict:
     """The machine, in words and numbers."""
     import numba
     import torch
 
     return {
-        "processor": processor(),
+        "processor": machine()["cpu"],
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
