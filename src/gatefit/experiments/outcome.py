@@ -36,6 +36,11 @@ class Cell:
     note: str = ""
 
     @property
+    def value(self) -> Value | None:
+        """Ours, where it is a number."""
+        return self.ours if isinstance(self.ours, Value) else None
+
+    @property
     def difference(self) -> float | None:
         """Ours less the paper's, where both are numbers."""
         if isinstance(self.ours, Value) and isinstance(self.paper, Value):

@@ -81,7 +81,7 @@ def _by_depth(
             configs = sheet.configs(dataset, m, depth=depth, steps=steps, **changes)
             theirs = block[m, depth] if depth in DEPTHS else None
             cell = sheet.cell_of(configs, theirs, accuracy_until(short))
-            values[m, depth] = cell.ours if isinstance(cell.ours, Value) else None
+            values[m, depth] = cell.value
             cells.append(cell)
         rows.append((METHOD_NAMES[m], cells))
     sheet.table(
@@ -152,21 +152,20 @@ def show_basis(sheet: Sheet) -> None:
     """The polynomial basis against the corner basis under STE, at the narrow width for which the paper has it too."""
     width = NARROW if sheet.scale == "paper" else SETTINGS[sheet.scale]["mnist"].width
     theirs = paper("sec:ablation")["basis", "mnist-8k"]
-    polynomial = sheet.value("mnist", "multilinear-ste", width=width)
-    rows = [("M-STE", [sheet.cell(None, "mnist", "multilinear-ste", width=width), Cell("")])]
+    first = sheet.cell(None, "mnist", "multilinear-ste", width=width)
+    rows = [("M-STE", [first, Cell("")])]
     parts: dict[str, Part] = {}
     for name, (method, changes) in CORNER_METHODS.items():
         cell = sheet.cell(None, "mnist", method, width=width, **changes)
-        corner = cell.ours if isinstance(cell.ours, Value) else None
-        gap = difference(polynomial, corner)
+        gap = difference(first.value, cell.value)
         rows.append((name, [cell, Cell(gap, None if parts else theirs, "" if gap else NO_RUNS)]))
-        parts[name] = above("", ("M-STE", polynomial), (name, corner), by=1.0)
+        parts[name] = above("", ("M-STE", first.value), (name, cell.value), by=1.0)
     title = f"{sheet.name('mnist')}, k={width:,}, L=6: the basis, accuracy as deployed, %"
     sheet.table(title, ("accuracy, %", "M-STE less it"), rows, best="none")
     asked, *others = parts.values()
     evidence = f"{asked.evidence} (paper: about +{theirs.mean:.0f})" if isinstance(theirs, Value) else asked.evidence
     sheet.claim("The polynomial basis beats the corner basis under STE on MNIST", Part(asked.holds, evidence))
-    sheet.claim("M-STE beats the corner basis however its weights are snapped or rounded (not in the paper)", *others)
+    sheet.claim("M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)", *others)
     sheet.note("The paper gives the difference at 8,000 gates a layer in its caveats, without the two accuracies.")
     sheet.note(
         "IWP-STE snaps each corner weight s to the nearer of 0 and 1. The rows below it are other ways to read its "
@@ -214,12 +213,11 @@ def show_class_scores(sheet: Sheet) -> None:
         values, parts = {}, []
         for m in MAIN_METHODS:
             method, theirs = METHOD_NAMES[m], block[m, name]
-            rows[method] += [
-                sheet.cell(theirs, name, m),
-                sheet.cell(theirs, name, m, readout_temperature=softness),
-            ]
-            rule, values[method] = sheet.value(name, m), sheet.value(name, m, readout_temperature=softness)
-            parts.append(above(method, (f"T = {softness:g}", values[method]), ("the rule", rule)))
+            rule = sheet.cell(theirs, name, m)
+            soft = sheet.cell(theirs, name, m, readout_temperature=softness)
+            rows[method] += [rule, soft]
+            values[method] = soft.value
+            parts.append(above(method, (f"T = {softness:g}", soft.value), ("the rule", rule.value)))
         best.append(best_of(sheet.name(name), values))
         sheet.claim(f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)", *parts)
     sheet.claim("M-CovJac is the best method with softer class scores too", *best)

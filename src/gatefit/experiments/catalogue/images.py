@@ -147,7 +147,7 @@ def show_baselines(sheet: Sheet) -> None:
             configs = _baseline(sheet, dataset, name)
             cell = sheet.cell_of(configs, theirs) if configs else Cell(None, theirs, "too slow for this scale")
             cells.append(cell)
-            values[name, dataset] = cell.ours if isinstance(cell.ours, Value) else None
+            values[name, dataset] = cell.value
         rows.append((METHOD_NAMES[name], cells))
     m = "multilinear-covjac"
     rows.append((METHOD_NAMES[m], [sheet.cell(block[m, dataset], dataset, m) for dataset in datasets]))
