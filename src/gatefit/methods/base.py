@@ -37,6 +37,9 @@ class Method(nn.Module, ABC):
     has_activation: ClassVar[bool] = False
     """Whether something other than the identity follows the polynomial."""
 
+    implementation: str = "auto"
+    """How the method's operations are computed (``ops.implementations``); a layer passes on its own."""
+
     latent: nn.Parameter
 
     def __init__(

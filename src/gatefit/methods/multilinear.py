@@ -17,11 +17,17 @@ from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
 from gatefit.ops.coefficients import nearest, soft_coefficients
-from gatefit.quantise import check_temperature, nearest_gate, proximity, straight_through
+from gatefit.quantise import check_coefficients, check_temperature, proximity, straight_through
 
 
 def _residual_centre() -> Tensor:
     return torch.tensor(CODEBOOK[Gate.A], dtype=torch.float32)
+
+
+def _deployed(method: Method) -> Tensor:
+    """The nearest gates, by the snap that trains: what is deployed is what was trained, on every boundary."""
+    check_coefficients(method.latent)
+    return nearest(method.latent, implementation=method.implementation)[0]
 
 
 class MultilinearSTE(SingleGateForward):
@@ -59,12 +65,12 @@ class MultilinearSTE(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """The nearest gates."""
-        gates, snapped = nearest(self.latent)
+        gates, snapped = nearest(self.latent, implementation=self.implementation)
         return gates, straight_through(self.latent, snapped, self.basis)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """The nearest gates."""
-        return nearest_gate(self.latent.detach())
+        return _deployed(self)
 
 
 class MultilinearCovJac(Method):
@@ -109,11 +115,11 @@ class MultilinearCovJac(Method):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """c_soft."""
-        return soft_coefficients(self.latent, self.temperature)
+        return soft_coefficients(self.latent, self.temperature, implementation=self.implementation)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """The nearest gates."""
-        return nearest_gate(self.latent.detach())
+        return _deployed(self)
 
 
 class MultilinearFree(Method):
