@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from gatefit.bits import PackedBatch, pack, unpack_features
-from gatefit.ops.gate_layer import FUSED_TYPES, gate_layer
+from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.implementations import COMPILED_TYPES
 from gatefit.ops.packed import boolean_forward, boolean_stack
 
 Batch = Tensor | PackedBatch
@@ -95,16 +96,14 @@ def _scores(scores: Any) -> Tensor:
 
 def packed_bits(network: Stack, x: Batch) -> PackedBatch | None:
     """The batch as packed bits, where the compiled stacks can serve it."""
-    if network.implementation == "reference" or network.dtype not in FUSED_TYPES:
+    if network.implementation == "reference" or network.dtype not in COMPILED_TYPES:
         return None
     if isinstance(x, PackedBatch):
         return x
-    on_cpu = x.device.type == "cpu" and network.gate_layers[0].wiring.device.type == "cpu"
-    if x.dtype == torch.bool and on_cpu:
-        return pack(x.numpy())
-    if x.dtype == torch.uint8 and on_cpu and (not x.numel() or int(x.max()) <= 1):
-        return pack(x.numpy())
-    return None
+    if x.is_floating_point() or x.device.type != "cpu" or network.gate_layers[0].wiring.device.type != "cpu":
+        return None
+    # check_batch has seen to it that these are bits.
+    return pack((x if x.dtype in (torch.bool, torch.uint8) else x.bool()).numpy())
 
 
 def as_float(network: Stack, x: Batch) -> Tensor:
@@ -115,10 +114,22 @@ def as_float(network: Stack, x: Batch) -> Tensor:
 
 
 def check_batch(network: Stack, x: Batch) -> None:
-    """Refuse a batch of the wrong width."""
+    """Refuse a batch of the wrong width, and whole numbers that are no bits; floats may lie between in training."""
     shape = (len(x), x.bits) if isinstance(x, PackedBatch) else tuple(x.shape)
     if len(shape) != 2 or shape[1] != network.inputs:
-        raise ValueError(f"the network reads {network.inputs} bits a sample, got {shape[-1]} (shape {shape})")
+        given = f"{shape[-1]} (shape {shape})" if shape else "a single number"
+        raise ValueError(f"the network reads {network.inputs} bits a sample, got {given}")
+    if isinstance(x, PackedBatch) or x.dtype == torch.bool or x.is_floating_point():
+        return
+    if x.is_complex():
+        raise TypeError(f"the network reads bits, got {x.dtype}")
+    if x.numel():
+        low, high = (int(value) for value in x.aminmax())
+        if low < 0 or high > 1:
+            raise ValueError(
+                f"the network reads bits 0 and 1, got {x.dtype} values from {low} to {high}; encode the features first "
+                "(gatefit.encoders), pixels for example by x > 127"
+            )
 
 
 def side_by_side(batches: Sequence[PackedBatch]) -> PackedBatch:

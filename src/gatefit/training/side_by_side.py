@@ -189,6 +189,7 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
         wirings.append(torch.cat([n.gate_layers[i].wiring + o for n, o in zip(networks, offsets, strict=True)], dim=1))
     configuration = {
         **first.configuration,
+        "method": type(first.gate_layers[0].method),
         "inputs": blocks * first.inputs,
         "classes": blocks * first.classes,
         "width": blocks * first.width,
