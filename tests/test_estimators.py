@@ -21,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import gatefit
+from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Equivalent, Undecided, prove
 from gatefit.encoders import Thermometer, Threshold
 from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
@@ -609,3 +610,28 @@ def test_too_small_a_width_warns_of_unread_bits(iris):
     X, _, y, _ = iris
     with pytest.warns(UserWarning, match=r"^12 gates read at most 24 of \d+ inputs"):
         classifier(width=12, steps=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([0, 1, 2]),
+        np.array([-3, 5, 7], np.int8),
+        np.array([1.0, 2.0, 4.0]),
+        np.array([False, True]),
+        np.array(["a", "b", "c"]),
+        np.array(["a", "b", "c"], object),
+    ],
+    ids=lambda names: str(names.dtype),
+)
+def test_the_circuit_predicts_the_labels_of_the_model(iris, names, tmp_path):
+    X, _, y, _ = iris
+    numbers = np.unique(y, return_inverse=True)[1] % len(names)
+    labels = names[numbers]
+    model = classifier(width=60, depth=2, steps=20).fit(X, labels)
+    model.circuit_.save(tmp_path / "m.gate")
+    circuit = Circuit.load(tmp_path / "m.gate")
+    predicted = circuit.predict(X)
+    assert predicted.dtype == model.predict(X).dtype == labels.dtype
+    assert (predicted == model.predict(X)).all()
+    assert (predicted == labels).mean() == model.score(X, labels) > 0

@@ -1,4 +1,4 @@
-"""From what a user has to what a user wants: raw features or bits in, class names, probabilities or values out.
+"""From what a user has to what a user wants: raw features or bits in, labels, probabilities or values out.
 
     bits = encoder(x)      scores = readout(gates(bits))      P(k) = softmax_k(score / temperature)
 
@@ -30,10 +30,12 @@ def scores(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples classes"]
 
 
 def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
-    """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
+    """Labels if the circuit has them, else class names, else class numbers; float64 values for an Affine readout."""
     if isinstance(circuit.readout, Affine):
         return scores(circuit, x)[:, 0]
     numbers = np.asarray(_engine(circuit).predict(input_bits(circuit, x)))
+    if circuit.labels is not None:
+        return np.asarray(circuit.labels[numbers])
     return np.array(circuit.class_names, dtype=object)[numbers] if circuit.class_names else numbers
 
 

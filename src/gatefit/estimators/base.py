@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64, Num
+from jaxtyping import Float64, Int64, Num, Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -138,10 +138,13 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         strata: Int64[np.ndarray, " samples"],
         classes: int,
-        class_names: tuple[str, ...] = (),
+        labels: Shaped[np.ndarray, " classes"] | None = None,
         target_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        """Train on checked data; ``strata`` are the classes that a validation split keeps in proportion."""
+        """Train on checked data; ``strata`` are the classes that a validation split keeps in proportion.
+
+        ``labels`` are what the classes are called in the targets; the circuit answers with them.
+        """
         continues = self._continues()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         kept = np.flatnonzero(weights > 0)
@@ -157,6 +160,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             network = copy.deepcopy(self.network_)
             refuse_changes(network, config)
         else:
+            class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
             network = new_network(config, encoder, classes, class_names, target_range)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(config, network, data, observers=observers, threads=self.threads)
@@ -165,7 +169,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + result.state.step
         self.encoder_, self.network_ = encoder, network
-        self._deployment = Deployment(network, self.threads)
+        self._deployment = Deployment(network, self.threads, labels)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""

@@ -8,7 +8,7 @@ import warnings
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Shaped
 
 from gatefit.backends.engine import Engine
 from gatefit.circuit.ir import Circuit
@@ -25,8 +25,10 @@ PROOF_SECONDS: Final = 60.0
 class Deployment:
     """A network's circuit and engine, each made once."""
 
-    def __init__(self, network: LogicNetwork, threads: int | None) -> None:
-        self._network, self._threads = network, threads
+    def __init__(
+        self, network: LogicNetwork, threads: int | None, labels: Shaped[np.ndarray, " classes"] | None = None
+    ) -> None:
+        self._network, self._threads, self._labels = network, threads, labels
         self._hardened: Circuit | None = None
         self._optimised: Circuit | None = None
         self._engine: Engine | None = None
@@ -49,7 +51,7 @@ class Deployment:
 
     def _harden(self) -> Circuit:
         if self._hardened is None:
-            self._hardened = harden(self._network)
+            self._hardened = harden(self._network, self._labels)
         return self._hardened
 
     def __getstate__(self) -> dict[str, Any]:

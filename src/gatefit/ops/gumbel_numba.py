@@ -10,9 +10,9 @@ state is two integers. ``log`` is a polynomial of degree 9 (Cephes' logf): exact
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from numba import njit
 from torch import Tensor
 
+from gatefit.compiled import njit
 from gatefit.ops.gumbel_reference import gumbel_reference
 from gatefit.ops.implementations import choose
 from gatefit.ops.threads import parallel_for
