@@ -46,6 +46,29 @@ def test_classes_are_balanced_even_where_nothing_is_dropped():
     assert accuracy(same, bits, labels) > 0.75
 
 
+def witnesses(seed, samples=500):
+    """Two classes of 200 outputs, each right about its class for 60 % of the samples."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, samples)
+    true = labels[:, None] == np.repeat([0, 1], 200)
+    return true ^ (rng.random(true.shape) < 0.4), labels
+
+
+def test_probabilities_are_as_sharp_as_the_outputs_that_are_left():
+    circuit = Circuit(400, [], NO_GATES, range(400), GroupSum(np.repeat([0, 1], 200), [0, 0], 10.0))
+    pruned = prune_readout(circuit, *witnesses(seed=0), 20)
+    assert pruned.readout.temperature == pytest.approx(10 * np.sqrt(20 / 400))  # 2.236: the rule of training
+    bits, labels = witnesses(seed=1)
+    own, other = (
+        np.exp(scores).T / np.exp(scores).sum(axis=1)
+        for scores in (Engine(pruned).scores(bits) / temperature for temperature in (pruned.readout.temperature, 10.0))
+    )
+    chosen = labels, np.arange(len(labels))
+    assert -np.log(own[chosen]).mean() < -np.log(other[chosen]).mean() - 0.1
+    again = prune_readout(pruned, *witnesses(seed=0), 5)
+    assert again.readout.temperature == pytest.approx(10 * np.sqrt(5 / 400))
+
+
 def test_wrong_requests_are_refused():
     circuit, bits, labels = copies_and_noise()
     with pytest.raises(ValueError, match=r"outputs must be from 2 \(one a class\) to the 25 that there are, got 1"):

@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -122,4 +123,8 @@ _add("demo", demo.demo, demo.EXAMPLE)
 
 def main() -> None:
     """The entry point of the ``gatefit`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe on Windows takes its old code page: a question mark for a √ is better than no help at all.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -44,5 +44,5 @@ def write_page(outcomes: "Sequence[Outcome]", page: Path) -> Path:
             paths.append(f"{folder.name}/{name}")
         parts.append(render_markdown(outcome, paths))
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n\n".join(parts))
+    page.write_text("\n\n".join(parts), encoding="utf-8")
     return page
