@@ -29,6 +29,7 @@ class MultilinearSTE(SingleGateForward):
 
     name = "multilinear-ste"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class MultilinearCovJac(Method):
 
     name = "multilinear-covjac"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -121,6 +123,7 @@ class MultilinearFree(Method):
 
     name = "multilinear-free"
     parameters_per_gate = 4
+    learns_coefficients = True
     has_activation = True
 
     def residual_centre(self) -> Float[Tensor, "4"]:
