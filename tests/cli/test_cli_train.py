@@ -104,6 +104,16 @@ def test_method_without_gates_says_so(gatefit, small, tmp_path):
 def test_validation_is_called_validation(gatefit, small, tmp_path):
     outcome = gatefit("train", *small, "--validation-fraction", 0.2, "--out", tmp_path / "run")
     assert "validation accuracy" in outcome.out
+    assert "validation accuracy" in gatefit("train", "--resume", tmp_path / "run").out
+    assert gatefit("info", tmp_path / "run").code == 0
+
+
+def test_stopping_early_needs_a_validation_set(gatefit, small, tmp_path):
+    outcome = gatefit("train", *small, "--patience", 2, "--out", tmp_path / "run")
+    assert outcome.code == 2
+    assert "patience=2 needs a validation set" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_tensorboard_writes_curves(gatefit, small, tmp_path):

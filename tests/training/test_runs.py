@@ -15,6 +15,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.folder import locked, read_made
 from gatefit.training.loop import Observer
 from gatefit.training.machine import code_version, machine
+from gatefit.training.metrics import evaluate
 from gatefit.training.runs import (
     RunFolderError,
     default_folder,
@@ -23,6 +24,7 @@ from gatefit.training.runs import (
     read_config,
     read_metrics,
     save_network,
+    training_data,
 )
 
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
@@ -136,10 +138,23 @@ def test_a_folder_in_use_is_refused(tmp_path):
 
 
 def test_validation_split_is_taken_from_the_training_set(tmp_path):
-    run = execute(replace(CONFIG, validation_fraction=0.25, patience=2), folder=tmp_path)
+    run = execute(replace(CONFIG, validation_fraction=0.25), folder=tmp_path)
     assert run.result.finished
     with pytest.raises(ValueError, match=r"validation_fraction=0.0001 of 124 samples is none"):
         execute(replace(CONFIG, validation_fraction=0.0001), folder=tmp_path / "other")
+
+
+def test_a_run_ended_by_patience_is_read_back_as_it_ended(tmp_path):
+    config = replace(CONFIG, validation_fraction=0.25, patience=2, steps=2000, seed=3)
+    run = execute(config, folder=tmp_path)
+    again = execute(config, folder=tmp_path, observers=[Never()])
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert again.result.state.step == run.result.state.step == result["steps"] < 2000
+    assert again.result.summary == run.result.summary
+    data = training_data(config, load_dataset("monks-1"))
+    kept = evaluate(load_network(tmp_path / "model.safetensors"), data.test, data.test_targets)
+    assert result["validation_accuracy"] == kept["hard"] != read_metrics(tmp_path)[-1]["test_hard"]
+    assert "test_accuracy" not in result
 
 
 def test_default_folder_names_data_set_method_and_identity():

@@ -55,7 +55,7 @@ def run_info(folder: Path) -> dict[str, Any]:
         "finished": finished,
         "step": evaluated if finished else max([evaluated, *saved]),
         "checkpoints": saved,
-        "results": summary(metrics),
+        "results": summary(metrics, validated=bool(config.validation_fraction)),
         "metrics": metrics,
     }
 

@@ -33,7 +33,10 @@ def train(
         Path | None, typer.Option(help="folder of the run (default: runs/DATASET-METHOD-ID)", show_default=False)
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="go on with the run in this folder, by its own config.json", show_default=False)
+        Path | None,
+        typer.Option(
+            help="go on with the run in this folder, by its own config.json", show_default=False
+        ),
     ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
@@ -149,8 +152,7 @@ def _execute(
 def run_content(run: "Run") -> dict[str, Any]:
     """A run's configuration, state and figures, fit for JSON."""
     state = run.result.state
-    step = state.metrics[-1]["step"] if run.result.finished else state.step
-    return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, step)
+    return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, state.step)
 
 
 def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
@@ -160,7 +162,7 @@ def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
 
     if not (folder / "result.json").exists() or read_config(folder) != config:
         return None
-    figures = summary(read_finished(folder))
+    figures = summary(read_finished(folder), validated=bool(config.validation_fraction))
     return _content(folder, config, load_network(folder / "model.safetensors"), figures, True, figures["steps"])
 
 
@@ -196,11 +198,11 @@ def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
     held_out = "validation" if content["config"]["validation_fraction"] else "test"
     kind = "" if results["boolean"] else "  (soft: this method has no gates to deploy)"
     rows = [
-        (f"{held_out} accuracy", f"{output.percent(results['test_accuracy'])}{kind}"),
+        (f"{held_out} accuracy", f"{output.percent(results[f'{held_out}_accuracy'])}{kind}"),
         ("last 10 evaluations", output.percent(results["last_10_accuracy"])),
         ("best evaluation", f"{output.percent(results['best_accuracy'])}  at step {results['best_step']}"),
         ("train accuracy", output.percent(results["train_accuracy"])),
-        (f"discretisation gap, {held_out}", output.points(results["discretisation_gap_test"])),
+        (f"discretisation gap, {held_out}", output.points(results[f"discretisation_gap_{held_out}"])),
         ("discretisation gap, train", output.points(results["discretisation_gap_train"])),
         ("generalisation gap", output.points(results["generalisation_gap"])),
         ("gates", f"{network['gates']:,}  ({network['depth']} layers of {network['width']:,})"),

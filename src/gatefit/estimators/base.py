@@ -221,6 +221,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,
+            validation_fraction=self._number("validation_fraction") if validated else 0.0,
             patience=self._whole("n_iter_no_change", 1) if validated else None,
             **self._readout_fields(width // classes),
         )

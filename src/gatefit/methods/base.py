@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from gatefit.quantise import codebook
+
 INITIALISATIONS = ("normal", "residual")
 # Normal: the paper's N(0, 1). Residual: close to the gate A, so that a deep network starts near the identity.
 DEFAULT_SIGMA = {"normal": 1.0, "residual": 0.25}
@@ -39,6 +41,12 @@ class Method(nn.Module, ABC):
 
     implementation: str = "auto"
     """How the method's operations are computed (``ops.implementations``); a layer passes on its own."""
+
+    learns_coefficients: ClassVar[bool] = False
+    """Whether the parameters of a gate are (c_0, c_a, c_b, c_ab) themselves, not logits, corners or anything else."""
+
+    draws_noise: ClassVar[bool] = False
+    """Whether training draws random numbers; get_extra_state and set_extra_state then keep the stream's position."""
 
     latent: nn.Parameter
 
@@ -92,6 +100,16 @@ class Method(nn.Module, ABC):
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
         """A distribution over the gates, for the entropy diagnostic (app. entropy); the free variants have none."""
         raise NotBooleanError(f"{self.name} defines no distribution over the sixteen gates")
+
+    def raw_coefficients(self) -> Float[Tensor, "gates 4"]:
+        """The coefficients that the parameters stand for, before any snapping or noise, for diagnostics.
+
+        The parameters themselves where a method learns coefficients, else the mean gate π G of its distribution; a
+        method that has a better answer overrides this.
+        """
+        if self.learns_coefficients:
+            return self.latent
+        return self.gate_probabilities() @ codebook(self.latent.dtype, self.latent.device)
 
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""

@@ -84,6 +84,10 @@ class _Corners(Method):
         padded = functional.pad(self.latent, (0, 0, 0, -gates % 16))
         return self.activations[self.corner_activation](padded)[:gates]
 
+    def raw_coefficients(self) -> Float[Tensor, "gates 4"]:
+        """M act(s)."""
+        return from_corners(self.corners())
+
     def gates(self) -> UInt8[Tensor, "gates"]:
         """act(s) rounded at each corner."""
         check_finite(self.latent, f"corner weights of {self.name}")
@@ -145,6 +149,8 @@ class IWPFree(Method):
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M s."""
         return from_corners(self.latent)
+
+    raw_coefficients = coefficients
 
     def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
         """The sigmoid."""

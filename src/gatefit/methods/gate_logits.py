@@ -125,6 +125,7 @@ class GumbelST(_LogitStraightThrough):
     """
 
     name = "gumbel-st"
+    draws_noise = True
 
     def __init__(
         self,

@@ -35,6 +35,7 @@ class MultilinearSTE(SingleGateForward):
 
     name = "multilinear-ste"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class MultilinearCovJac(Method):
 
     name = "multilinear-covjac"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -127,6 +129,7 @@ class MultilinearFree(Method):
 
     name = "multilinear-free"
     parameters_per_gate = 4
+    learns_coefficients = True
     has_activation = True
 
     def residual_centre(self) -> Float[Tensor, "4"]:

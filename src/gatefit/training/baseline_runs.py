@@ -73,7 +73,8 @@ def execute_baseline(
     with locked(folder):
         check_config(folder, config)
         if (folder / "result.json").exists():
-            state = TrainingState(step=config.steps, metrics=read_finished(folder))
+            rows = read_finished(folder)
+            state = TrainingState(step=rows[-1]["step"], metrics=rows)
             return BaselineRun(folder, config, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
         made = MadeFile(folder)

@@ -81,12 +81,18 @@ class RunConfig:
     validation_fraction: float = _option(
         0.0, "part of the training set kept apart and evaluated instead of the test set"
     )
-    patience: int | None = _option(None, "stop after so many evaluations without improvement")
+    patience: int | None = _option(
+        None, "stop after so many evaluations of the validation set without improvement; needs validation_fraction"
+    )
     noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
 
     def __post_init__(self) -> None:
+        self._check_fields()
+        self.check_patience()
+
+    def _check_fields(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
             if not _fits(value, f.type):
@@ -115,6 +121,19 @@ class RunConfig:
             raise ValueError(
                 f"patience must be >= 1 evaluations, got {self.patience}; leave it out to train to the end"
             )
+
+    def check_patience(self) -> None:
+        """Refuse to stop by the test set: an accuracy that decided when to stop is not one on unseen samples."""
+        if self.patience is not None and not self.validation_fraction:
+            raise ValueError(
+                f"patience={self.patience} needs a validation set, and validation_fraction is 0: the test set must not "
+                "decide when training ends; set validation_fraction too, to 0.1 for example, or leave patience out"
+            )
+
+    @property
+    def held_out(self) -> str:
+        """Which set is evaluated beside the training set: "validation" where one is kept apart, else "test"."""
+        return "validation" if self.validation_fraction else "test"
 
     @property
     def identity(self) -> str:
@@ -172,7 +191,10 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, content: Any) -> "RunConfig":
-        """Read strictly: no unknown field, every value of its type."""
+        """Read strictly: no unknown field, every value of its type.
+
+        Older versions let the test set end a run. Such a run's record is still read; no new one is begun.
+        """
         if not isinstance(content, dict):
             raise ValueError(f"a configuration is a JSON object, got {type(content).__name__}")
         known = [f.name for f in fields(cls)]
@@ -181,7 +203,11 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name), known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise ValueError(f"unknown configuration field {name!r}{hint}")
-        return cls(**content)
+        config = object.__new__(cls)
+        for f in fields(cls):
+            object.__setattr__(config, f.name, content.get(f.name, f.default))
+        config._check_fields()
+        return config
 
     def differences(self, other: "RunConfig") -> list[str]:
         """The fields in which two configurations differ, in words."""

@@ -137,8 +137,10 @@ def execute(
         check_config(folder, config)
         if (folder / "result.json").exists():
             network = load_network(folder / "model.safetensors")
-            state = TrainingState(step=config.steps, metrics=read_finished(folder))
-            return Run(folder, config, network, TrainingResult(state, finished=True))
+            rows = read_finished(folder)
+            state = TrainingState(step=rows[-1]["step"], metrics=rows)
+            validated = bool(config.validation_fraction)
+            return Run(folder, config, network, TrainingResult(state, finished=True, validated=validated))
         write_atomically(folder / "config.json", config.to_json().encode())
         result = train(
             config,

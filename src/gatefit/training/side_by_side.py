@@ -104,7 +104,7 @@ def train_side_by_side(
     for network, state, own in zip(networks, states, watching, strict=True):
         for observer in own:
             observer.finished(state, network)
-    return [TrainingResult(state, finished) for state in states]
+    return [TrainingResult(state, finished, validated=data.keep_best) for state in states]
 
 
 def execute_side_by_side(
