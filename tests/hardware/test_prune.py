@@ -8,7 +8,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.encoders import Threshold
 from gatefit.hardware.prune import prune_readout
-from gatefit.hardware.vectors import feature_matrix, pack_features, random_features
+from gatefit.hardware.vectors import edge_features, feature_matrix, pack_features
 
 NO_GATES = np.empty((2, 0), int)
 
@@ -87,7 +87,7 @@ def test_features_as_port_values():
     assert pack_features(np.array([[1, 2, 3], [0, 0, 7]]), 3) == (0b011_010_001, 0b111_000_000)
     assert feature_matrix(np.array([[1.0, 2, 3]]), ENCODER, 2).tolist() == [[1, 2, 3]]
     assert feature_matrix({"b": [2], "a": [1], "c": [3]}, ENCODER, 2).tolist() == [[1, 2, 3]]
-    drawn = random_features(ENCODER, 50, 2, np.random.default_rng(0))
+    drawn = edge_features(ENCODER, 2, np.random.default_rng(0), 50)
     assert (drawn.shape, drawn.min(), drawn.max()) == ((50, 3), 0, 3)
 
 

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 _SHOWN_BITS = 20
 
 
+def load_circuit(model: Path) -> "Circuit":
+    """The circuit of a file, or of a run's folder that holds one."""
+    from gatefit.circuit.ir import Circuit
+
+    if model.is_dir():
+        if not (model / "model.gate").is_file():
+            raise UserError(f"{model} holds no circuit yet; run: gatefit compile {model}")
+        model = model / "model.gate"
+    with user_input():
+        return Circuit.load(model)
+
+
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Say before any work that the output is there already, or can never be."""
     if path.is_dir():
