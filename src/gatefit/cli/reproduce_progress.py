@@ -32,6 +32,7 @@ def run_words(config: RunConfig) -> str:
             f"noise in {config.noise_in}" if config.noise_in else "",
             f"{config.backward_basis} basis" if config.backward_basis else "",
             f"wiring {config.wiring_seed}" if config.wiring_seed else "",
+            f"split {config.split_seed}" if config.split_seed else "",
             f"{config.adult_encoding} encoding" if config.adult_encoding else "",
         )
         if word

@@ -38,6 +38,7 @@ PAPER_WIDTHS: Final[dict[str, int]] = {
 BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
 """Methods that are no gates: the paper's floating-point networks (``training.baselines``)."""
 MLP_WIDTH: Final = 128
+_LEAST: Final = {"depth": 1, "steps": 1, "batch_size": 1, "evaluate_every": 1, "warmup": 0, "split_seed": 0}
 
 
 def _option(default: Any, help: str) -> Any:
@@ -85,6 +86,8 @@ class RunConfig:
     noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
+    split_seed: int = _option(0, "splice: seed of the split into training and test set")
+    whole_batches: bool = _option(False, "evaluate the whole batches at the beginning of the test set too")
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -93,7 +96,7 @@ class RunConfig:
                 raise ValueError(f"configuration field {f.name} must be {_words(f.type)}, got {value!r}")
             # 1 and 1.0 are the same run, and have the same name.
             object.__setattr__(self, f.name, _convert(value, f.type))
-        for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be a whole number >= {least}, got {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
@@ -164,6 +167,8 @@ class RunConfig:
             options["thresholds"] = self.thresholds
         if self.adult_encoding is not None:
             options["encoding"] = self.adult_encoding
+        if self.split_seed:
+            options["split_seed"] = self.split_seed
         return options
 
     def to_json(self) -> str:
