@@ -75,7 +75,9 @@ class RunConfig:
     learnable_temperature: bool = _option(False, "covjac: learn the temperature of each layer")
     backward_basis: str | None = _option(None, "multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
     epsilon: float | None = _option(None, "multilinear-ste: epsilon of the smoothed basis (default 0.2)")
-    corner_activation: str | None = _option(None, "iwp: sigmoid or sin01; iwp-ste: identity, sigmoid or sin01")
+    corner_activation: str | None = _option(
+        None, "iwp: sigmoid, sin01 or identity (soft, not Boolean); iwp-ste: identity, sigmoid or sin01"
+    )
     noise_scale: float | None = _option(None, "gumbel-st: factor on the noise (default 1)")
     thresholds: int | None = _option(None, "image sets: thresholds a channel (default: the paper's)")
     adult_encoding: str | None = _option(None, "adult: fixed or difflogic")
@@ -87,6 +89,11 @@ class RunConfig:
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
     split_seed: int = _option(0, "splice: seed of the split into training and test set")
+    snap: str | None = _option(None, "iwp-ste: to the nearest corners (default) or codebook, the nearest coefficients")
+    surrogate: str | None = _option(
+        None,
+        "iwp-ste, multilinear-ste: gradients of the gate that is snapped (default) or of the continuous polynomial",
+    )
     whole_batches: bool = _option(False, "evaluate the whole batches at the beginning of the test set too")
 
     def __post_init__(self) -> None:
@@ -146,6 +153,8 @@ class RunConfig:
             "backward_basis": self.backward_basis,
             "epsilon": self.epsilon,
             "corner_activation": self.corner_activation,
+            "snap": self.snap,
+            "surrogate": self.surrogate,
             "noise_scale": self.noise_scale,
             "noise_in": self.noise_in,
             "noise_steps": self.noise_steps,
