@@ -34,9 +34,7 @@ def train(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
-            help="go on with the run in this folder, by its own config.json", show_default=False
-        ),
+        typer.Option(help="go on with the run in this folder, by its own config.json", show_default=False),
     ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,

@@ -33,6 +33,7 @@ from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.stack import Batch, as_float, check_batch
+from gatefit.quantise import codebook
 
 WORDS: Final = 2
 """Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""
@@ -74,7 +75,8 @@ def walk(network: LogicNetwork, x: Batch) -> Iterator[Walked]:
         method = layer.method
         gates, c = method.sample() if method.boolean_forward else (None, method.coefficients())
         yield Walked(method, layer.wiring.long(), c, gates, h)
-        z = gate_layer(h.T, layer.wiring, c, implementation=network.implementation)
+        forward = c if gates is None else codebook(c.dtype, c.device)[gates.long()]
+        z = gate_layer(h.T, layer.wiring, forward, implementation=network.implementation)
         h = method.activation(z).T.contiguous()
 
 

@@ -14,6 +14,7 @@ from gatefit.experiments.catalogue import (
     images,
     interaction,
     selection,
+    settings,
     temperature,
     width,
 )
@@ -34,6 +35,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         cost,
         codebook_tables,
         extra,
+        settings,
     )
     for each in section.EXPERIMENTS
 }

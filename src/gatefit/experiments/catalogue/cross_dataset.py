@@ -6,6 +6,7 @@ from gatefit.experiments.catalogue.reading import (
     discretisation_gap,
     generalisation_gap,
     last_accuracy,
+    repetition,
 )
 from gatefit.experiments.catalogue.sheet import Part, Sheet, above, best_of, experiment, paper_row
 from gatefit.experiments.catalogue.wording import number
@@ -168,9 +169,11 @@ def show_significance(sheet: Sheet) -> None:
         cells = [Cell(gap), Cell(Value(test.t, unit=""), theirs[0]), Cell(Value(test.p, unit=""), theirs[1])]
         rows.append((sheet.name(dataset), cells))
         said = f" (paper: {number(theirs[1], 3)})" if theirs[1] is not None else ""
-        text = f"{sheet.name(dataset)}: {gap.mean:+.2f} points over {len(pairs)} seeds, p = {test.p:.2g}{said}"
+        text = f"{sheet.name(dataset)}: {gap.mean:+.2f} points over {len(pairs)} pairs, p = {test.p:.2g}{said}"
         significant[dataset] = Part(test.p < 0.05 and gap.mean > 0, text)
-    sheet.table("M-CovJac against M-STE, paired over seeds", ("CovJac - STE", "t", "p"), rows, digits=3, best="none")
+    sheet.table(
+        "M-CovJac against M-STE, paired over repetitions", ("CovJac - STE", "t", "p"), rows, digits=3, best="none"
+    )
     sheet.claim("M-CovJac beats M-STE significantly (p < 0.05) on CIFAR-10", significant["cifar10"])
     sheet.claim("M-CovJac beats M-STE significantly (p < 0.05) on MONK's-2 with more seeds", significant["monks-2"])
     known = [part for dataset, part in wins.items() if sheet.has(dataset) and part.holds is not None]
@@ -187,17 +190,17 @@ def show_significance(sheet: Sheet) -> None:
     )
     sheet.note(
         "With two or three seeds a paired t-test has one or two degrees of freedom. The paper says that MONK's-2 does "
-        "not reach p < 0.05 with its three seeds (0.052); with twelve it can be asked again."
+        "not reach p < 0.05 with its three seeds (0.052); with more it can be asked again."
     )
 
 
 def _paired(sheet: Sheet, dataset: str) -> list[tuple[float, float]]:
-    """(CovJac, M-STE) of every seed that has both."""
+    """(CovJac, M-STE) of every repetition that has both."""
     both = []
     for method in ("multilinear-covjac", "multilinear-ste"):
         found = sheet.records(dataset, method)
-        both.append({record.config.seed: last_accuracy(record) for record in found})
-    pairs = ((both[0][seed], both[1][seed]) for seed in sorted(set(both[0]) & set(both[1])))
+        both.append({repetition(record): last_accuracy(record) for record in found})
+    pairs = ((both[0][each], both[1][each]) for each in sorted(set(both[0]) & set(both[1])))
     return [(high, low) for high, low in pairs if high is not None and low is not None]
 
 

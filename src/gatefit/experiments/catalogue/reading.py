@@ -58,6 +58,12 @@ def generalisation_gap(record: RunRecord) -> float | None:
     return _mean_of(record, "generalisation_gap")
 
 
+def repetition(record: RunRecord) -> tuple[int, int, int]:
+    """What tells a run from the others of its configuration: methods are compared where these agree."""
+    config = record.config
+    return config.wiring_seed, config.split_seed, config.seed
+
+
 def diagnostic(record: RunRecord, name: str, *path: str | int, step: int | None = None) -> Any:
     """A diagnostic at ``step`` (default: the last), followed along ``path``; None where it was not recorded."""
     steps = record.diagnostics.get(name)

@@ -27,7 +27,7 @@ from gatefit.experiments.outcome import (
     Value,
 )
 from gatefit.experiments.paper_values import Block
-from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, runs
+from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, rule_runs, runs
 from gatefit.training.config import RunConfig
 
 NOT_HERE: Final = "data set not part of this scale"
@@ -65,10 +65,18 @@ class Sheet:
         return dataset_name(self.scale, dataset)
 
     def configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
-        """The runs of a method on a data set, one for each seed."""
+        """The runs of a method on a data set, one for each repetition."""
+        self._mention(dataset)
+        return runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def rule_configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
+        """The same with the rule of thumb's class scores, one wiring and one split, one for each seed."""
+        self._mention(dataset)
+        return rule_runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def _mention(self, dataset: str) -> None:
         if dataset not in self._datasets:
             self._datasets.append(dataset)
-        return runs(self.scale, self.seeds, dataset, method, **changes)
 
     def get(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
         """The finished ones among these runs."""
