@@ -38,6 +38,13 @@ class Format(str, Enum):
     arduino = "arduino"
 
 
+class FeatureType(str, Enum):
+    """What raw features are in C."""
+
+    float = "float"
+    double = "double"
+
+
 class View(str, Enum):
     """How a page sets the inputs."""
 
@@ -64,6 +71,10 @@ def export(
     feature_bits: Annotated[
         int | None,
         typer.Option(min=1, help="Verilog: compare features of so many bits inside (images: 8)", show_default=False),
+    ] = None,
+    feature_type: Annotated[
+        FeatureType | None,
+        typer.Option(help="C: the type of raw features; double compares as Python does", show_default="float"),
     ] = None,
     no_readout: Annotated[bool, typer.Option("--no-readout", help="Verilog: end at the gates' outputs")] = False,
     max_gates: Annotated[
@@ -95,6 +106,7 @@ def export(
     for option, value, formats in (
         ("--pipeline", pipeline, ["verilog"]),
         ("--feature-bits", feature_bits, ["verilog"]),
+        ("--feature-type", feature_type, ["c"]),
         ("--no-readout", no_readout or None, ["verilog"]),
         ("--max-gates", max_gates, ["dot"]),
         ("--name", name, ["c", "verilog", "blif"]),
@@ -116,7 +128,7 @@ def export(
     circuit = Circuit.load(model)
     rows = None if samples is None else _test_samples(circuit, model, samples, dataset, data_dir)
     writers: dict[Format, Callable[[], bytes]] = {
-        Format.c: lambda: _c(circuit, name),
+        Format.c: lambda: _c(circuit, name, feature_type or FeatureType.float),
         Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
         Format.blif: lambda: _blif(circuit, name),
         Format.aiger: lambda: _aiger(circuit, binary=out is not None and out.suffix == ".aig"),
@@ -133,10 +145,10 @@ def export(
         sys.stdout.write(content.decode("utf-8"))
 
 
-def _c(circuit: "Circuit", name: str | None) -> bytes:
+def _c(circuit: "Circuit", name: str | None, feature_type: FeatureType) -> bytes:
     from gatefit.backends.c import to_c
 
-    return (to_c(circuit) if name is None else to_c(circuit, name)).encode()
+    return to_c(circuit, name or "gatefit_model", feature_type=feature_type.value).encode()
 
 
 def _verilog(circuit: "Circuit", name: str | None, pipeline: int, feature_bits: int, readout: bool) -> bytes:
