@@ -143,3 +143,13 @@ def test_c_compares_doubles_on_request(gatefit, refused, tmp_path):
     assert gatefit("export", path, "--to", "c").out == to_c(circuit)
     message = refused("export", path, "--to", "verilog", "--feature-type", "double")
     assert message == "--feature-type is for --to c, got --to verilog; leave it out"
+
+
+def test_a_run_is_exported_by_its_folder(gatefit, refused, finished_run, model, tmp_path):
+    message = refused("export", finished_run, "--to", "c")
+    assert message == f"{finished_run} holds no circuit yet; run: gatefit compile {finished_run}"
+    run = tmp_path / "run"
+    shutil.copytree(finished_run, run)
+    shutil.copy(model, run / "model.gate")
+    assert gatefit("export", run, "--to", "c").out == to_c(Circuit.load(model))
+    assert gatefit("export", run, "--to", "arduino", "--out", tmp_path / "sketch").code == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatefit.cli import output
-from gatefit.cli.circuits import refuse_existing
+from gatefit.cli.circuits import load_circuit, refuse_existing
 from gatefit.cli.errors import UserError, user_input
 from gatefit.cli.options import DataDir, Overwrite
 
@@ -55,7 +55,7 @@ class View(str, Enum):
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|RUN", help="circuit file, or folder of a compiled run")],
     to: Annotated[Format, typer.Option(help="the format")],
     out: Annotated[
         Path | None,
@@ -101,7 +101,6 @@ def export(
 ) -> None:
     """Write a circuit as C, Verilog, BLIF, AIGER (binary, if called .aig), DOT, JSON, web page or Arduino sketch."""
     from gatefit.circuit.file import write_atomically
-    from gatefit.circuit.ir import Circuit
 
     for option, value, formats in (
         ("--pipeline", pipeline, ["verilog"]),
@@ -125,7 +124,7 @@ def export(
         return
     if out is not None:
         refuse_existing(out, overwrite)
-    circuit = Circuit.load(model)
+    circuit = load_circuit(model)
     rows = None if samples is None else _test_samples(circuit, model, samples, dataset, data_dir)
     writers: dict[Format, Callable[[], bytes]] = {
         Format.c: lambda: _c(circuit, name, feature_type or FeatureType.float),
@@ -228,13 +227,12 @@ def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     from gatefit.backends.arduino import to_arduino
     from gatefit.backends.arduino_size import measured_sizes
     from gatefit.circuit.file import write_atomically
-    from gatefit.circuit.ir import Circuit
 
     if out is None:
         raise UserError("a sketch is a folder of files; name it with --out")
     if out.is_file() or (out.is_dir() and any(out.iterdir()) and not overwrite):
         raise UserError(f"{out} exists; choose another --out, or replace the sketch in it with --overwrite")
-    circuit = Circuit.load(model)
+    circuit = load_circuit(model)
     with user_input():
         files = to_arduino(circuit, out.resolve().name)
     out.mkdir(parents=True, exist_ok=True)
@@ -245,5 +243,8 @@ def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     if not sizes:
         typer.echo("no C compiler here: README.md says what the tables take, without the code")
         return
-    rows = [(size.target, f"{size.flash:,}", f"{size.ram:,}", f"{size.compiler} -Os") for size in sizes]
+    rows = []
+    for size in sizes:
+        flash, ram = ("-" if count is None else f"{count:,}" for count in (size.flash, size.ram))
+        rows.append((size.target, flash, ram, f"{size.compiler} -Os" + (f": {size.reason}" if size.reason else "")))
     output.print_table(("target", "flash bytes", "RAM bytes", "compiler"), rows)
