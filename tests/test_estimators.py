@@ -502,10 +502,35 @@ def test_export_options_and_refusals(fitted, tmp_path):
     assert b"module iris" in fitted.export(tmp_path, to="verilog", module="iris").read_bytes()
     assert fitted.export(tmp_path / "model.aig", to="aiger").read_bytes().startswith(b"aig ")
     assert json.loads(fitted.export(tmp_path / "model.json", to="json").read_text())
+    for name, opening in (("x.v", b"// A logic gate"), ("x.C", b"/*"), ("x.aig", b"aig "), ("x.aag", b"aag ")):
+        assert fitted.export(tmp_path / name).read_bytes().startswith(opening), name
+    assert fitted.export(f"{tmp_path}/").name == "gatefit_model.h"
+    assert fitted.export(tmp_path / "netlist.txt", "blif").read_bytes().startswith(b".model")
+    message = r"^y.v is a name for verilog, and to='c' asks for another format; leave out to=, or .* ends in .h$"
+    with pytest.raises(ValueError, match=message):
+        fitted.export(tmp_path / "y.v", to="c")
+    with pytest.raises(ValueError, match=r"^the name y.txt does not say a format; end it in one of .h, .v, .blif"):
+        fitted.export(tmp_path / "y.txt")
+    with pytest.raises(ValueError, match=r"circuit_.save\(path\) writes .gate files"):
+        fitted.export(tmp_path / "y.gate")
+    assert not list(tmp_path.glob("y.*"))
     with pytest.raises(
         ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json, html$"
     ):
         fitted.export(tmp_path, to="vhdl")
+
+
+def test_nothing_is_replaced_unasked(fitted, tmp_path):
+    for write, path in ((fitted.export, tmp_path / "m.v"), (fitted.circuit_.save, tmp_path / "m.gate")):
+        path.write_text("mine")
+        with pytest.raises(FileExistsError, match=r"exists; choose another name, or replace it with overwrite=True$"):
+            write(path)
+        assert path.read_text() == "mine"
+        write(path, overwrite=True)
+        assert path.read_bytes() != b"mine"
+    fitted.export(tmp_path, to="json")
+    with pytest.raises(FileExistsError, match=r"gatefit_model.json exists"):
+        fitted.export(tmp_path, to="json")
 
 
 def test_nan_is_a_missing_value(iris):

@@ -21,6 +21,8 @@ def test_example_runs(code, tmp_path):
         assert accuracy > 0.93
         assert of_the_circuit == accuracy
         assert {path.name for path in tmp_path.iterdir()} == {"digits.gate", "digits.v"}
+        assert (tmp_path / "digits.v").read_text().startswith("// A logic gate network")
+        assert code.count("overwrite=True") == 2  # so that it runs again
 
 
 def test_every_verb_named_is_one():

@@ -113,7 +113,7 @@ def test_predictions_match_the_reference(tmp_path):
         circuit = random_circuit(rng, readout_kinds=[kind])
         bits = all_patterns(circuit.inputs)
         assert np.array_equal(circuit.scores(bits), scores(circuit, bits))
-        circuit.save(tmp_path / "c.gate")
+        circuit.save(tmp_path / "c.gate", overwrite=True)
         loaded = Circuit.load(str(tmp_path / "c.gate"))
         if kind == "affine":
             assert circuit.predict(bits).dtype == np.float64

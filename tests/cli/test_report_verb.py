@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_report_from_a_store(gatefit, store, tmp_path):
+def test_a_report_from_a_store(gatefit, refused, store, tmp_path):
     result = gatefit("report", "--store", store, "--out", tmp_path / "out", *LABELS)
     assert result.code == 0, result.err
     assert result.out.splitlines()[0] == "2 of 2 labels from 2 runs"
@@ -52,17 +52,25 @@ def test_a_report_from_a_store(gatefit, store, tmp_path):
     assert str(store.parent) not in markdown  # where a folder is on this machine is nobody's business
     assert (tmp_path / "out" / "report.html").read_text().count("<svg ") == 1
     assert (tmp_path / "out" / "figures" / "fig-codebook-3d-paper-1.svg").exists()
+    words = ("report", "--store", store, "--out", tmp_path / "out", *LABELS)
+    message = f"{tmp_path / 'out' / 'report.md'} exists; choose another --out, or replace it with --overwrite"
+    (tmp_path / "out" / "report.md").write_text("mine")
+    assert refused(*words) == message
+    assert (tmp_path / "out" / "report.md").read_text() == "mine"
+    assert gatefit(*words, "--overwrite").code == 0
 
 
-def test_a_page_of_the_documentation_from_an_export(gatefit, store, tmp_path, monkeypatch):
+def test_a_page_of_the_documentation_from_an_export(gatefit, refused, store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Store.open(store, read_only=True) as opened:
         write_export(opened.records(rows=True), tmp_path / "results")
     words = ("report", "--from", "results", "--docs", "docs/reproduction.md", *LABELS[:2])
     assert gatefit(*words).code == 0
     page = (tmp_path / "docs" / "reproduction.md").read_bytes()
-    assert b"gatefit report --from results --docs docs/reproduction.md --label tab:h7-cross-dataset" in page
-    assert gatefit(*words).code == 0
+    assert b"gatefit report --from results --docs docs/reproduction.md --label tab:h7-cross-dataset --overwrite" in page
+    message = "docs/reproduction.md exists; choose another --docs, or replace it with --overwrite"
+    assert refused(*words) == message
+    assert gatefit(*words, "--overwrite").code == 0
     assert (tmp_path / "docs" / "reproduction.md").read_bytes() == page
 
 
@@ -84,7 +92,9 @@ def test_the_page_of_the_documentation_is_what_the_committed_results_say(gatefit
     result = gatefit("report", "--from", "results", "--docs", "docs/reproduction.md")
     assert result.code == 0, result.err
     made, committed = (root / "docs" / "reproduction.md" for root in (tmp_path, project))
-    assert made.read_text() == committed.read_text(), "gatefit report --from results --docs docs/reproduction.md"
+    assert made.read_text() == committed.read_text(), (
+        "gatefit report --from results --docs docs/reproduction.md --overwrite"
+    )
 
 
 def test_a_store_of_tiny_runs_makes_a_tiny_report(gatefit, tmp_path):
@@ -101,7 +111,7 @@ def test_a_store_of_tiny_runs_makes_a_tiny_report(gatefit, tmp_path):
         "1 of 1 labels from 1 runs",
     ]
     assert "--scale tiny" in (tmp_path / "out" / "report.md").read_text()
-    asked = gatefit(*words, *words[-2:], "--scale", "small", "--out", tmp_path / "out")
+    asked = gatefit(*words, *words[-2:], "--scale", "small", "--out", tmp_path / "out", "--overwrite")
     assert asked.out.splitlines()[:2] == [
         "none of 1 finished runs belongs to these labels and scales; see `gatefit runs list`",
         "0 of 1 labels from 0 runs",

@@ -59,6 +59,12 @@ _READOUT_FIELDS: Final = {
 }
 
 
+def refuse_existing(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """A FileExistsError for a file that would be replaced, unless that is what is wanted."""
+    if not overwrite and os.path.lexists(path):
+        raise FileExistsError(f"{os.fspath(path)} exists; choose another name, or replace it with overwrite=True")
+
+
 def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     """Write the circuit to ``path``, replacing what was there; after a crash there is the old file or the new one."""
     write_atomically(Path(path), dumps(circuit))

@@ -109,9 +109,14 @@ class Circuit:
         """Inputs and gates together."""
         return self.inputs + int(self.gates.size)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the circuit to one ``.gate`` file (see docs/file-format.md), all of it or nothing."""
-        import_module("gatefit.circuit.file").save(self, path)
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the circuit to one ``.gate`` file (see docs/file-format.md), all of it or nothing.
+
+        A file that is there is replaced only with ``overwrite=True``.
+        """
+        file = import_module("gatefit.circuit.file")
+        file.refuse_existing(path, overwrite)
+        file.save(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Circuit":

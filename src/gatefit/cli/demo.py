@@ -129,7 +129,7 @@ def _write(circuit: "Circuit", out: Path) -> None:
     from gatefit.backends.verilog import to_verilog
     from gatefit.circuit.file import write_atomically
 
-    circuit.save(out / "digits.gate")
+    circuit.save(out / "digits.gate", overwrite=True)
     write_atomically(out / "digits.h", to_c(circuit, "digits").encode())
     write_atomically(out / "digits.v", to_verilog(circuit, "digits").encode())
     kinds = {"digits.gate": "the circuit", "digits.h": "C99, one header", "digits.v": "Verilog"}

@@ -160,7 +160,7 @@ class Thermometer(_Comparisons):
             raise ValueError(f"{self!r} cannot be fitted on no samples; give it some, or low and high")
         _check_numbers(x, names, "fit")
         if self.spacing == "quantile":
-            return tuple(quantile_thresholds(column, self.thresholds) for column in x.T)
+            return tuple(quantile_thresholds(x[:, i], self.thresholds, name) for i, name in enumerate(names))
         ranges = zip(x.min(axis=0).tolist(), x.max(axis=0).tolist(), strict=True)
         return tuple(_uniform(low, high, self.thresholds) for low, high in ranges)
 

@@ -111,14 +111,19 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"this {type(self).__name__} has no circuit_ yet; call fit first")
         return self._deployment.circuit
 
-    def export(self, path: str | PathLike[str], to: str = "c", **options: Any) -> Path:
-        """Write the circuit as c, verilog, blif, aiger, dot or json to the file ``path``, or into the folder ``path/``.
+    def export(
+        self, path: str | PathLike[str], to: str | None = None, *, overwrite: bool = False, **options: Any
+    ) -> Path:
+        """Write the circuit as c, verilog, blif, aiger, dot, json or html to a file, or into the folder ``path/``.
 
+        The end of the file's name says the format (.h or .c, .v, .blif, .aag or .aig, .dot, .json, .html); ``to`` names
+        it for other names and for folders (without it: c), and is refused where it says another than the name.
         Options are those of the format's function, such as ``pipeline_stages=2`` of ``gatefit.backends.verilog``.
+        A file that is there is replaced only with ``overwrite=True``.
         Returns the path of the file. ``circuit_.save(path)`` writes gatefit's own format.
         """
         check_is_fitted(self)
-        return export_circuit(self.circuit_, path, to, options)
+        return export_circuit(self.circuit_, path, to, options, overwrite=overwrite)
 
     @abstractmethod
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
