@@ -25,6 +25,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.datasets.splits import stratified_split
 from gatefit.encoders import Encoder
 from gatefit.estimators.deployment import Deployment
+from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features, take
 from gatefit.estimators.networks import made_from, new_network, refuse_changes
@@ -156,7 +157,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X)
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
-        data = training_set(encoder.transform(X), targets, weights, apart, self._whole("batch_size", 1))
+        data, measured = training_set(encoder.transform(X), targets, weights, apart, self._whole("batch_size", 1), seed)
         done = self.n_iter_ if continues else 0
         config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
         made = made_from(config, self.encoder, self.thresholds)
@@ -167,7 +168,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             network = new_network(config, encoder, classes, class_names, target_range)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
-        result = train(config, network, data, observers=observers, threads=self.threads)
+        result = train(
+            config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)
+        )
         self._finish(network, data)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
         self.history_ = [*self.history_, *log] if continues else log
@@ -200,7 +203,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
             return None
-        return stratified_split(strata, test_fraction=fraction, seed=seed)[1]
+        return stratified_split(strata, test_fraction=min(fraction, MOST_EVALUATED / len(strata)), seed=seed)[1]
 
     def _configuration(self, bits: int, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
         steps = self._whole("steps", 1)

@@ -41,7 +41,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         thresholds: the most bits that a column of numbers gets from encoder="auto".
         early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
-        validation_fraction: the part of the samples that is kept apart, the same of every class.
+        validation_fraction: the part of the samples that is kept apart, the same of every class; 10,000 at most.
         n_iter_no_change: see ``early_stopping``.
         evaluate_every: steps between evaluations; "auto" is a twentieth of the steps.
         class_weight: a weight for each class, or "balanced".
@@ -57,7 +57,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         network_: the trained ``LogicNetwork``.
         encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
         circuit_: the circuit, optimised and proven equal to the network, made when it is first asked for.
-        history_: step, loss and scores of every evaluation.
+        history_: step, loss and scores of every evaluation, on 10,000 training samples at most.
         n_iter_: training steps made.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """

@@ -47,7 +47,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         thresholds: the most bits that a column of numbers gets from encoder="auto".
         early_stopping: keep a validation set apart, stop when its R² has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
-        validation_fraction: the part of the samples that is kept apart.
+        validation_fraction: the part of the samples that is kept apart; 10,000 at most.
         n_iter_no_change: see ``early_stopping``.
         evaluate_every: steps between evaluations; "auto" is a twentieth of the steps.
         warm_start: whether ``fit`` goes on with the network of the last ``fit``, for ``steps`` more.
@@ -61,7 +61,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         network_: the trained ``LogicNetwork``.
         encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
         circuit_: the circuit, optimised and proven equal to the network, made when it is first asked for.
-        history_: step, loss and scores (R²) of every evaluation; the loss is of y scaled to [-1, 1].
+        history_: step, loss and scores (R²) of every evaluation, on 10,000 training samples at most; the loss is of y
+            scaled to [-1, 1].
         n_iter_: training steps made.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """
