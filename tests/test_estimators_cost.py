@@ -1,5 +1,9 @@
 """What a fit costs beyond its steps: evaluations are bounded, and processes do not wait for one another."""
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -8,6 +12,22 @@ from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
 from gatefit.network import LogicNetwork
 
 SMALL = {"width": 60, "depth": 2, "steps": 20, "threads": 1, "random_state": 0, "thresholds": 3}
+
+
+def test_a_worker_process_does_not_load_torchs_compiler():
+    """It takes two seconds, in every process that GridSearchCV(n_jobs=2) starts for fits of hundredths of a second."""
+    code = """
+    import sys
+    import numpy as np
+    from gatefit import LogicGateClassifier, LogicGateRegressor
+    X = np.arange(40.0).reshape(20, 2)
+    for estimator in (LogicGateClassifier, LogicGateRegressor):
+        model = estimator(width=20, depth=2, steps=3, warm_start=True).fit(X, X[:, 0] > 20)
+        model.fit(X, X[:, 0] > 20).predict(X)
+    print([name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.fixture(scope="module")
