@@ -357,7 +357,7 @@ def test_an_optimised_circuit_that_is_not_proven_is_not_used(iris, monkeypatch):
     model = classifier(steps=5).fit(X, y)
     monkeypatch.setattr("gatefit.estimators.deployment.prove", lambda *_, **__: Undecided("no time"))
     with pytest.warns(
-        UserWarning, match=r"^circuit_ is not optimised, because .* to change nothing: no time; give"
+        UserWarning, match=r"^circuit_ is not optimised, because .* to change nothing: no time \(proof_seconds"
     ) as caught:
         assert model.circuit_.gates.size == 120 * 3
     assert caught[0].filename == __file__
@@ -594,6 +594,8 @@ def test_nan_is_refused_by_an_encoder_that_has_no_place_for_it(iris):
             r"^n_iter_no_change must be a whole",
         ),
         ({"threads": 0}, r"^threads must be a whole number >= 1"),
+        ({"proof_seconds": 0}, r"^proof_seconds must be None or a finite number > 0, got 0.0$"),
+        ({"proof_seconds": "soon"}, r"^proof_seconds must be None or a number, got 'soon'$"),
     ],
     ids=str,
 )
@@ -609,9 +611,7 @@ def test_bad_data_is_named(iris):
         classifier().fit(X, np.full(len(X), "setosa"))
     with pytest.raises(ValueError, match=r"got one class only: virginica$"):
         classifier(class_weight={"setosa": 0, "versicolor": 0, "virginica": 1}).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"^X encodes to 0 bits, and a gate reads two different ones; give features that"
-    ):
+    with pytest.raises(ValueError, match=r"^X encodes to no bits at all; give features that vary, or an encoder that"):
         classifier().fit(np.ones((20, 3)), np.arange(20) % 2)
     with pytest.raises(ValueError, match="Input X contains infinity"):
         classifier().fit(np.where(X > 7, np.inf, X), y)

@@ -90,8 +90,9 @@ def make_wiring(
 
 
 def explicit_wiring(wiring: Int[Tensor, "2 gates"], inputs: int, gates: int) -> Int32[Tensor, "2 gates"]:
-    """Your own wiring, checked against the layer's sizes."""
-    check_sizes(inputs, gates)
+    """Your own wiring, checked against the layer's sizes; a gate may read one input twice."""
+    if inputs < 1 or gates < 1:
+        raise ValueError(f"a layer needs at least one input and one gate, got {inputs} and {gates}")
     if wiring.is_floating_point() or wiring.dtype == torch.bool:
         raise TypeError(f"wiring must hold integers, got {wiring.dtype}")
     if wiring.shape != (2, gates):

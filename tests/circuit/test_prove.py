@@ -1,5 +1,7 @@
 """Verdicts: against an exhaustive oracle in both directions, with real solvers and with lying ones."""
 
+import itertools
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -212,7 +214,32 @@ def test_undecided_when_time_runs_out():
     spec = layered_circuit(rng, 30, 100, 5, gates=[1, 2, 4, 6, 7, 8, 9, 11, 13, 14])
     verdict = prove(spec, scramble(rng, spec), timeout=1e-9)
     assert isinstance(verdict, Undecided)
-    assert verdict.reason.endswith(" equalities were not decided in 1e-09 s; raise the timeout")
+    assert verdict.reason.endswith(" equalities were not decided in 1e-09 s; raise timeout")
+
+
+def parity(order):
+    """The exclusive or of all inputs, one after another: chains in different orders share nothing on the way."""
+    inputs = len(order)
+    sums = [order[0], *range(inputs, 2 * inputs - 2)]
+    gates = np.full(inputs - 1, Gate.XOR)
+    return Circuit(inputs, gates, np.array([sums, order[1:]]), [2 * inputs - 2], GroupSum([0], [0, 0]))
+
+
+def test_undecided_when_the_conflicts_are_spent_and_the_same_every_time():
+    spec, impl = parity(range(12)), parity(range(12)[::-1])
+    first, again = (prove(spec, impl, conflicts=1) for _ in range(2))
+    assert first == again == Undecided("1 of 1 equalities were not decided in 1 conflicts; raise conflicts")
+    assert isinstance(prove(spec, impl), Equivalent)
+
+
+def test_a_verdict_does_not_depend_on_the_clock(monkeypatch):
+    rng = np.random.default_rng(3)
+    spec = layered_circuit(rng, 30, 100, 5, gates=[1, 2, 4, 6, 7, 8, 9, 11, 13, 14])
+    impl = scramble(rng, spec)
+    looks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 1e4 * next(looks))  # hours pass between any two looks
+    assert isinstance(prove(spec, impl), Equivalent)
+    assert isinstance(prove(spec, impl, timeout=60.0), Undecided)
 
 
 def test_a_lying_solver_is_not_believed(monkeypatch):
@@ -297,6 +324,9 @@ def test_what_cannot_be_compared_is_refused():
         prove(spec, wires(GroupSum(np.zeros(2, np.int32), np.zeros(3, np.int64)), 4))
     with pytest.raises(TypeError, match=r"^prove compares two circuits, got list for impl$"):
         prove(spec, [1])
-    for options in ({"timeout": 0}, {"timeout": float("nan")}, {"patterns": -1}):
-        with pytest.raises(ValueError, match=r"^timeout must be a finite number > 0 and patterns >= 0, got "):
+    for timeout in (0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"^timeout must be None or a finite number of seconds > 0, got "):
+            prove(spec, spec, timeout=timeout)
+    for options in ({"conflicts": 0}, {"patterns": -1}):
+        with pytest.raises(ValueError, match=r"^conflicts must be >= 1 and patterns >= 0, got "):
             prove(spec, spec, **options)

@@ -10,6 +10,7 @@ from gatefit.circuit.cnf import Cnf, gate_clauses
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.miter import Graph, dimacs, join
 from gatefit.circuit.patterns import random_chunks, signatures, simulate_chunk
+from gatefit.circuit.queries import Effort
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.rup import find_flaw
 from gatefit.circuit.simulate import simulate_nodes
@@ -104,7 +105,7 @@ def test_after_the_deadline_only_structure_is_used():
     rng = np.random.default_rng(11)
     spec = layered_circuit(rng, 16, 50, 5)
     graph, outputs = join(spec, scramble(rng, spec))
-    swept = sweep(graph, outputs, deadline=time.monotonic() - 1)
+    swept = sweep(graph, outputs, effort=Effort(deadline=time.monotonic() - 1))
     assert swept.queries == 0
     assert claims_hold(graph, swept.literals, swept.proof) is None
 

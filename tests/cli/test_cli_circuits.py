@@ -1,14 +1,18 @@
 """``gatefit compile``, ``optimise``, ``prove`` and ``info`` on circuits."""
 
+import itertools
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.prove import Counterexample, Undecided
+from gatefit.circuit.prove import ALL_CONFLICTS, Counterexample, Undecided
+from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import simulate
+from gatefit.cli.circuits import CONFLICTS
 from gatefit.gates import Gate
 
 
@@ -155,6 +159,28 @@ def test_existing_output_is_refused_unless_told(gatefit, refused, finished_run, 
     assert out.read_text() == "mine"
     assert gatefit(verb, source, "--out", out, "--overwrite").code == 0
     assert Circuit.load(out).inputs == 17
+
+
+def test_the_command_line_spends_what_the_library_does():
+    assert CONFLICTS == ALL_CONFLICTS
+
+
+def test_a_proof_ends_by_its_conflicts_and_by_the_clock_only_where_told(gatefit, tmp_path, monkeypatch):
+    inputs, paths = 12, []
+    for order in (range(inputs), range(inputs)[::-1]):  # the same parity, with nothing in common on the way
+        sums = [order[0], *range(inputs, 2 * inputs - 2)]
+        gates, readout = np.full(inputs - 1, Gate.XOR), GroupSum([0], [0, 0])
+        paths.append(tmp_path / f"{order[0]}.gate")
+        Circuit(inputs, gates, np.array([sums, order[1:]]), [2 * inputs - 2], readout).save(paths[-1])
+    outcome = gatefit("prove", *paths, "--conflicts", "1")
+    assert outcome.code == 2
+    assert outcome.out.startswith("undecided: 1 of 1 equalities were not decided in 1 conflicts; raise conflicts")
+    looks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 1e4 * next(looks))  # hours pass between any two looks
+    assert gatefit("prove", *paths).code == 0
+    assert gatefit("prove", *paths, "--timeout", "600").out.startswith(
+        "undecided: 1 of 1 equalities were not decided in"
+    )
 
 
 def test_existing_certificate_is_refused(refused, finished_run, model, tmp_path):

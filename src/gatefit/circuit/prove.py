@@ -27,7 +27,7 @@ from gatefit.circuit.certificate import refuse_existing, write_certificate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.miter import Graph, dimacs, equalities_cnf, join, obligations
 from gatefit.circuit.patterns import PATTERNS, signatures
-from gatefit.circuit.queries import CONFLICTS
+from gatefit.circuit.queries import CONFLICTS, Effort
 from gatefit.circuit.rup import find_flaw
 from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_random_inputs, try_words
 from gatefit.circuit.sweep import Swept, sweep
@@ -69,7 +69,10 @@ class Undecided(_Verdict):
 
 PATIENT_CONFLICTS: Final = 50_000
 NO_LIMIT: Final = 2**62
-"""Conflicts spent on outputs that do not cancel, and on the sums of such outputs (where only the timeout counts)."""
+"""Conflicts spent on an output that does not cancel, and on a sum of such outputs (where only the whole counts)."""
+
+ALL_CONFLICTS: Final = 10_000_000
+"""Conflicts spent on all questions together: some minutes, where most proofs need less than a second."""
 
 Verdict = Equivalent | Counterexample | Undecided
 
@@ -79,27 +82,30 @@ def prove(
     impl: Circuit,
     *,
     certificate: str | os.PathLike[str] | None = None,
-    timeout: float = 600.0,
+    conflicts: int = ALL_CONFLICTS,
+    timeout: float | None = None,
     patterns: int = PATTERNS,
     seed: int = 0,
 ) -> Verdict:
     """Decide whether ``impl`` has the same scores as ``spec`` on every input.
 
-    ``certificate`` is a path for a directory to be written with the proof (see ``circuit.certificate``); ``timeout``
-    is in seconds. ``patterns`` and ``seed`` choose the random patterns, which affect speed, not what is true.
+    ``certificate`` is a path for a directory to be written with the proof (see ``circuit.certificate``). ``conflicts``
+    bounds the solver's work, and so does ``timeout``, in seconds, if given; without it the verdict does not depend on
+    how fast the machine is. ``patterns`` and ``seed`` choose the random patterns, which affect speed, not what is true.
     """
-    _check_comparable(spec, impl, timeout, patterns)
+    _check_comparable(spec, impl)
+    _check_limits(conflicts, timeout, patterns)
     path = None if certificate is None else Path(certificate)
     if path is not None:
         refuse_existing(path)
     start = time.monotonic()
-    deadline = start + timeout
+    effort = Effort(conflicts, math.inf if timeout is None else start + timeout)
     graph, outputs = join(spec, impl)
     known = signatures(graph, patterns, seed)
     bits = try_random_inputs(spec, impl, known, patterns, seed)
     if bits is not None:
         return _replayed(spec, impl, bits)
-    swept = sweep(graph, outputs, deadline=deadline, known=known, seed=seed)
+    swept = sweep(graph, outputs, effort=effort, known=known, seed=seed)
     queries = swept.queries
     bits = try_words(spec, impl, swept.words)
     if bits is not None:
@@ -117,7 +123,7 @@ def prove(
         budgets[goal.sums >> 1] = NO_LIMIT
         roots = (goal.pairs >> 1).ravel()
         known = signatures(goal.graph, patterns, seed)
-        swept = sweep(goal.graph, roots, budgets=budgets, deadline=deadline, known=known, seed=seed)
+        swept = sweep(goal.graph, roots, budgets=budgets, effort=effort, known=known, seed=seed)
         queries += swept.queries
         bits = try_words(spec, impl, swept.words)
         if bits is not None:
@@ -125,9 +131,10 @@ def prove(
     pairs = goal.pairs
     left, right = (swept.literals[side >> 1] ^ (side & 1) for side in pairs.T)
     if np.any(left != right):
-        if time.monotonic() > deadline:
+        if effort.spent:
             count = np.count_nonzero(left != right)
-            return Undecided(f"{count} of {len(pairs)} equalities were not decided in {timeout:g} s; raise the timeout")
+            within, limit = (f"{timeout:g} s", "timeout") if effort.late else (f"{conflicts:,} conflicts", "conflicts")
+            return Undecided(f"{count} of {len(pairs)} equalities were not decided in {within}; raise {limit}")
         return _try_everything(
             spec, impl, path, start, queries, "the sums differ, but the values may collide by rounding"
         )
@@ -141,7 +148,7 @@ def prove(
     return Equivalent("sat", time.monotonic() - start, queries, path)
 
 
-def _check_comparable(spec: object, impl: object, timeout: float, patterns: int) -> None:
+def _check_comparable(spec: object, impl: object) -> None:
     for name, circuit in (("spec", spec), ("impl", impl)):
         if not isinstance(circuit, Circuit):
             raise TypeError(f"prove compares two circuits, got {type(circuit).__name__} for {name}")
@@ -162,8 +169,13 @@ def _check_comparable(spec: object, impl: object, timeout: float, patterns: int)
             f"spec has {spec.readout.classes} classes and impl has {impl.readout.classes}; "
             f"give both the same classes in the same order"
         )
-    if not (math.isfinite(timeout) and timeout > 0 and patterns >= 0):
-        raise ValueError(f"timeout must be a finite number > 0 and patterns >= 0, got {timeout} and {patterns}")
+
+
+def _check_limits(conflicts: int, timeout: float | None, patterns: int) -> None:
+    if conflicts < 1 or patterns < 0:
+        raise ValueError(f"conflicts must be >= 1 and patterns >= 0, got {conflicts} and {patterns}")
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise ValueError(f"timeout must be None or a finite number of seconds > 0, got {timeout}")
 
 
 def _replayed(spec: Circuit, impl: Circuit, bits: Bool[np.ndarray, " inputs"]) -> Counterexample:

@@ -7,6 +7,7 @@ A node's gate is ``kinds[node]`` over the nodes ``reads[:, node]``; node 0 is fa
 clauses are checked by ``circuit.rup``, inputs are simulated.
 """
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,25 @@ CONE_CONFLICTS: Final = 50
 """The same for the first look at a whole cone: an input that tells nodes apart is found soon or not at all."""
 
 
+@dataclass(eq=False)
+class Effort:
+    """What all questions together may still cost: conflicts, the same on every machine, and time where asked for."""
+
+    conflicts: float = math.inf
+    deadline: float = math.inf
+    """A value of ``time.monotonic``; where it is infinite, no answer depends on the clock."""
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be asked."""
+        return self.conflicts <= 0 or self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether it is the clock that says so."""
+        return self.deadline < math.inf and time.monotonic() > self.deadline
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """The question whether node equals other, or its complement if ``inverted``, and what an answer may cost."""
@@ -34,7 +54,7 @@ class Pair:
     other: int
     inverted: int
     conflicts: int
-    deadline: float
+    effort: Effort
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +151,12 @@ def _both_ways(solver: Any, x: int, y: int, pair: Pair, conflicts: int) -> bool 
     for assumptions in ([x, -y], [-x, y]):
         answer, left = None, conflicts
         while answer is None:
-            solver.conf_budget(min(left, SLICE))
+            before = solver.accum_stats()["conflicts"]
+            solver.conf_budget(int(min(left, SLICE, max(1, pair.effort.conflicts))))
             answer = solver.solve_limited(assumptions=assumptions)
+            pair.effort.conflicts -= solver.accum_stats()["conflicts"] - before
             left -= SLICE
-            if answer is None and (left <= 0 or time.monotonic() > pair.deadline):
+            if answer is None and (left <= 0 or pair.effort.spent):
                 return None
         if answer:
             return True

@@ -9,8 +9,6 @@ Every merge is written down as clauses that follow by unit propagation from the 
 before them (the solver's learnt clauses included), so the whole sweep is one DRUP proof that ``circuit.rup`` can check.
 """
 
-import math
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Final
@@ -21,7 +19,7 @@ from jaxtyping import Bool, Int32, Int64, UInt64
 from gatefit.circuit import sweep_numba as kernels
 from gatefit.circuit.miter import Graph
 from gatefit.circuit.patterns import Signatures, signatures, simulate_chunk
-from gatefit.circuit.queries import CONFLICTS, Answer, Pair, WholeCones, ask_solver
+from gatefit.circuit.queries import CONFLICTS, Answer, Effort, Pair, WholeCones, ask_solver
 from gatefit.circuit.window_numba import EQUAL, OPEN, decide_window
 
 WINDOWS: Final = (6, 24, 96)
@@ -58,18 +56,18 @@ def sweep(
     roots: Int32[np.ndarray, " roots"],
     *,
     budgets: Int64[np.ndarray, " nodes"] | None = None,
-    deadline: float = math.inf,
+    effort: Effort | None = None,
     known: Signatures | None = None,
     seed: int = 0,
 ) -> Swept:
     """Merge equal nodes in the cones of ``roots``.
 
-    ``budgets`` are the conflicts that a node's last question may cost (few, by default), ``deadline`` a value of
-    ``time.monotonic`` after which nothing is asked any more, ``known`` the graph's signatures if computed before.
+    ``budgets`` are the conflicts that a node's last question may cost (few, by default), ``effort`` is what all
+    questions together may cost, and is drawn on, ``known`` are the graph's signatures if computed before.
     """
     if budgets is None:
         budgets = np.full(graph.nodes, CONFLICTS)
-    run = _Sweep(graph, roots, budgets, deadline, known or signatures(graph, seed=seed), seed)
+    run = _Sweep(graph, roots, budgets, effort or Effort(), known or signatures(graph, seed=seed), seed)
     order = np.argsort(run.level, kind="stable")
     order = order[run.level[order] > 0].astype(np.int32)
     for nodes in np.split(order, np.flatnonzero(np.diff(run.level[order])) + 1):
@@ -88,11 +86,11 @@ class _Sweep:
         graph: Graph,
         roots: Int32[np.ndarray, " roots"],
         budgets: Int64[np.ndarray, " nodes"],
-        deadline: float,
+        effort: Effort,
         known: Signatures,
         seed: int,
     ) -> None:
-        self.graph, self.budgets, self.deadline = graph, budgets, deadline
+        self.graph, self.budgets, self.effort = graph, budgets, effort
         self.hashes, self.phases = known[0].copy(), known[1]
         self.rng = np.random.default_rng((seed, 1))
         self.level = kernels.levels_of(graph.inputs, graph.gates, graph.operands, roots)
@@ -148,7 +146,7 @@ class _Sweep:
         return later
 
     def _pair(self, node: int, other: int) -> Pair:
-        return Pair(node, other, int(self.phases[node] ^ self.phases[other]), int(self.budgets[node]), self.deadline)
+        return Pair(node, other, int(self.phases[node] ^ self.phases[other]), int(self.budgets[node]), self.effort)
 
     def _told_apart(self, pair: Pair) -> bool:
         mask = np.uint64(0) if not pair.inverted else ~np.uint64(0)
@@ -168,7 +166,7 @@ class _Sweep:
 
     def _decide(self, pairs: list[Pair]) -> bool | None:
         """True: one pair is equal, and merged. False: one pair differs, on an input now known. None: neither."""
-        if time.monotonic() > self.deadline:
+        if self.effort.spent:
             return None
         self.queries += 1
         for limit in WINDOWS:

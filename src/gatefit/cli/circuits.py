@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gatefit.circuit.prove import Counterexample, Verdict
 
 _SHOWN_BITS = 20
+CONFLICTS = 10_000_000
+"""What `gatefit.prove` spends by default, written out: the command line starts without loading it."""
 
 
 def load_circuit(model: Path) -> "Circuit":
@@ -54,7 +56,8 @@ def optimise_and_prove(
     *,
     level: int,
     proving: bool,
-    timeout: float,
+    conflicts: int = CONFLICTS,
+    timeout: float | None = None,
     certificate: Path | None,
     quiet: bool,
 ) -> tuple["Circuit", dict[str, Any]]:
@@ -79,10 +82,10 @@ def optimise_and_prove(
     }
     if not proving:
         return smaller, content | {"verdict": "not proven"}
-    verdict, seconds = timed_proof(circuit, smaller, timeout, certificate, quiet)
+    verdict, seconds = timed_proof(circuit, smaller, conflicts, timeout, certificate, quiet)
     if isinstance(verdict, Undecided):
         raise UserError(
-            f"not saved, because it is not proven: {verdict.reason}; or give the proof more time (--timeout), "
+            f"not saved, because it is not proven: {verdict.reason}; or give the proof more (--conflicts, --timeout), "
             f"keep every gate (--level 0), or save without a proof (--no-prove)",
             FAILED,
         )
@@ -96,14 +99,14 @@ def optimise_and_prove(
 
 
 def timed_proof(
-    spec: "Circuit", impl: "Circuit", timeout: float, certificate: Path | None, quiet: bool
+    spec: "Circuit", impl: "Circuit", conflicts: int, timeout: float | None, certificate: Path | None, quiet: bool
 ) -> tuple["Verdict", float]:
     """The verdict and the seconds it took."""
     from gatefit.circuit.prove import prove
 
     start = time.monotonic()
     with user_input(), working("proving", quiet):
-        verdict = prove(spec, impl, certificate=certificate, timeout=timeout)
+        verdict = prove(spec, impl, certificate=certificate, conflicts=conflicts, timeout=timeout)
     return verdict, time.monotonic() - start
 
 

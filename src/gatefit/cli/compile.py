@@ -11,6 +11,7 @@ import gatefit
 from gatefit._requires import require
 from gatefit.cli import output
 from gatefit.cli.circuits import (
+    CONFLICTS,
     bit_string,
     optimise_and_prove,
     print_optimisation,
@@ -30,7 +31,10 @@ PROVE_EXAMPLE = ("gatefit prove monks.gate smaller.gate --certificate proof",)
 
 Level = Annotated[int, typer.Option(min=0, max=3, help="0 nothing, 1 structure, 2 and rewriting, 3 and SAT merging")]
 NoProve = Annotated[bool, typer.Option("--no-prove", help="save without a proof that nothing has changed")]
-Timeout = Annotated[float, typer.Option(help="seconds for the proof")]
+Conflicts = Annotated[int, typer.Option(min=1, help="solver conflicts for the proof: the same bound on every machine")]
+Timeout = Annotated[
+    float | None, typer.Option(help="seconds for the proof too (default: as many as it takes)", show_default=False)
+]
 CertificateFolder = Annotated[
     Path | None, typer.Option(metavar="DIR", help="write the proof into this new folder", show_default=False)
 ]
@@ -42,7 +46,8 @@ def compile_run(
     level: Level = 3,
     no_optimise: Annotated[bool, typer.Option("--no-optimise", help="keep every gate that was trained")] = False,
     no_prove: NoProve = False,
-    timeout: Timeout = 600.0,
+    conflicts: Conflicts = CONFLICTS,
+    timeout: Timeout = None,
     certificate: CertificateFolder = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -68,6 +73,7 @@ def compile_run(
         trained,
         level=0 if no_optimise else level,
         proving=not no_prove,
+        conflicts=conflicts,
         timeout=timeout,
         certificate=certificate,
         quiet=as_json,
@@ -84,7 +90,8 @@ def optimise_file(
     out: Annotated[Path, typer.Option(help="circuit file to write")],
     level: Level = 3,
     no_prove: NoProve = False,
-    timeout: Timeout = 600.0,
+    conflicts: Conflicts = CONFLICTS,
+    timeout: Timeout = None,
     certificate: CertificateFolder = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -92,7 +99,13 @@ def optimise_file(
     """Make a circuit smaller, prove that its scores are the same on every input, and save it."""
     refuse_existing(out, overwrite)
     circuit, content = optimise_and_prove(
-        _load(model), level=level, proving=not no_prove, timeout=timeout, certificate=certificate, quiet=as_json
+        _load(model),
+        level=level,
+        proving=not no_prove,
+        conflicts=conflicts,
+        timeout=timeout,
+        certificate=certificate,
+        quiet=as_json,
     )
     circuit.save(out, overwrite=overwrite)
     _report(content | _written(out, certificate), as_json)
@@ -101,7 +114,8 @@ def optimise_file(
 def prove_files(
     spec: Annotated[Path, typer.Argument(metavar="A.gate", help="what the scores should be")],
     impl: Annotated[Path, typer.Argument(metavar="B.gate", help="what is to be proven equal")],
-    timeout: Timeout = 600.0,
+    conflicts: Conflicts = CONFLICTS,
+    timeout: Timeout = None,
     certificate: CertificateFolder = None,
     check: Annotated[
         Path | None, typer.Option(metavar="DIR", help="check this certificate instead of proving", show_default=False)
@@ -117,7 +131,7 @@ def prove_files(
 
     if certificate is not None and certificate.exists():
         raise UserError(f"{certificate} exists; choose another folder for the certificate")
-    verdict, seconds = timed_proof(one, two, timeout, certificate, as_json)
+    verdict, seconds = timed_proof(one, two, conflicts, timeout, certificate, as_json)
     content: dict[str, Any] = {"spec": str(spec), "impl": str(impl), "seconds": seconds}
     if isinstance(verdict, Equivalent):
         content |= {"verdict": "equivalent", "method": verdict.method, "queries": verdict.queries}

@@ -51,7 +51,7 @@ def demo(
 
     _title("2. Harden, optimise, prove")
     trained = harden(run.network)
-    circuit, content = optimise_and_prove(trained, level=3, proving=True, timeout=600.0, certificate=None, quiet=False)
+    circuit, content = optimise_and_prove(trained, level=3, proving=True, certificate=None, quiet=False)
     print_optimisation(content)
 
     _title("3. Predict without torch")

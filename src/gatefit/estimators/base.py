@@ -25,9 +25,10 @@ from gatefit.circuit.ir import Circuit
 from gatefit.datasets.splits import stratified_split
 from gatefit.encoders import Encoder
 from gatefit.estimators.deployment import Deployment
+from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features, take
-from gatefit.estimators.networks import new_network, refuse_changes
+from gatefit.estimators.networks import made_from, new_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
 from gatefit.estimators.training_set import training_set
 from gatefit.network import LogicNetwork
@@ -51,6 +52,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     history_: list[dict[str, Any]]
     n_iter_: int
     _deployment: Deployment
+    _made_from: dict[str, Any]
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         warm_start: bool,
         random_state: Any,
         threads: int | None,
+        proof_seconds: float | None,
         verbose: int,
     ) -> None:
         self.method = method
@@ -97,6 +100,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
+        self.proof_seconds = proof_seconds
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -132,6 +136,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
         """What is left to do to a trained network."""
 
+    def _resume(self, network: LogicNetwork) -> None:
+        """Make a finished network again what it was when it was trained."""
+
     def _continues(self) -> bool:
         return bool(self.warm_start) and "network_" in vars(self)
 
@@ -150,7 +157,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
 
         ``labels`` are what the classes are called in the targets; the circuit answers with them.
         """
-        continues = self._continues()
+        continues, proof_seconds = self._continues(), self._proof_seconds()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
@@ -158,23 +165,27 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X)
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
-        data = training_set(encoder.transform(X), targets, weights, apart, self._whole("batch_size", 1))
+        data, measured = training_set(encoder.transform(X), targets, weights, apart, self._whole("batch_size", 1), seed)
         done = self.n_iter_ if continues else 0
         config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
+        made = made_from(config, self.encoder, self.thresholds)
         if continues:
+            refuse_changes(vars(self).get("_made_from") or self.network_.configuration, made)
             network = copy.deepcopy(self.network_)
-            refuse_changes(network, config)
+            self._resume(network)
         else:
             class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
             network = new_network(config, encoder, classes, class_names, target_range)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
-        result = train(config, network, data, observers=observers, threads=self.threads)
+        result = train(
+            config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)
+        )
         self._finish(network, data)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + result.state.step
-        self.encoder_, self.network_ = encoder, network
-        self._deployment = Deployment(network, self.threads, labels)
+        self.encoder_, self.network_, self._made_from = encoder, network, made
+        self._deployment = Deployment(network, self.threads, labels=labels, proof_seconds=proof_seconds)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
@@ -201,7 +212,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=4,
             )
             return None
-        return stratified_split(strata, test_fraction=fraction, seed=seed)[1]
+        return stratified_split(strata, test_fraction=min(fraction, MOST_EVALUATED / len(strata)), seed=seed)[1]
 
     def _configuration(self, bits: int, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
         steps = self._whole("steps", 1)
@@ -236,6 +247,12 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             width = max(AUTO_WIDTH, AUTO_GATES_PER_CLASS * classes, -(-bits // 2))
             return -(-width // classes) * classes
         return self._whole("width", 1, "'auto' or ")
+
+    def _proof_seconds(self) -> float | None:
+        seconds = None if self.proof_seconds is None else self._number("proof_seconds", "None or ")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise ValueError(f"proof_seconds must be None or a finite number > 0, got {seconds}")
+        return seconds
 
     def _whole(self, name: str, least: int, otherwise: str = "") -> int:
         value = getattr(self, name)

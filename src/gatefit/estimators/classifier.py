@@ -41,13 +41,15 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         thresholds: the most bits that a column of numbers gets from encoder="auto".
         early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
-        validation_fraction: the part of the samples that is kept apart, the same of every class.
+        validation_fraction: the part of the samples that is kept apart, the same of every class; 10,000 at most.
         n_iter_no_change: see ``early_stopping``.
         evaluate_every: steps between evaluations; "auto" is a twentieth of the steps.
         class_weight: a weight for each class, or "balanced".
         warm_start: whether ``fit`` goes on with the network of the last ``fit``, for ``steps`` more.
         random_state: parameters, wiring, the order of samples and the validation split follow from it.
         threads: for training and predicting; None is as many as torch uses. The result is the same.
+        proof_seconds: time for the proof behind ``circuit_``; when it is over, the circuit stays as trained, with a
+            warning. None sets no time, so that the same random_state gives the same circuit on any machine.
         verbose: 1 prints a line an evaluation, 0 nothing.
 
     Attributes:
@@ -55,7 +57,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         network_: the trained ``LogicNetwork``.
         encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
         circuit_: the circuit, optimised and proven equal to the network, made when it is first asked for.
-        history_: step, loss and scores of every evaluation.
+        history_: step, loss and scores of every evaluation, on 10,000 training samples at most.
         n_iter_: training steps made.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """
@@ -88,6 +90,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        proof_seconds: float | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -111,6 +114,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             warm_start=warm_start,
             random_state=random_state,
             threads=threads,
+            proof_seconds=proof_seconds,
             verbose=verbose,
         )
         self.readout = readout

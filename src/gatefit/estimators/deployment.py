@@ -5,7 +5,7 @@ circuit        optimised; the scores of every input are the same
 """
 
 import warnings
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
@@ -18,17 +18,20 @@ from gatefit.circuit.readout import GroupSum
 from gatefit.harden import harden
 from gatefit.network import LogicNetwork
 
-PROOF_SECONDS: Final = 60.0
-"""How long the proof may take; circuits of this size mostly need a fraction of a second."""
-
 
 class Deployment:
     """A network's circuit and engine, each made once."""
 
     def __init__(
-        self, network: LogicNetwork, threads: int | None, labels: Shaped[np.ndarray, " classes"] | None = None
+        self,
+        network: LogicNetwork,
+        threads: int | None,
+        *,
+        labels: Shaped[np.ndarray, " classes"] | None = None,
+        proof_seconds: float | None = None,
     ) -> None:
-        self._network, self._threads, self._labels = network, threads, labels
+        self._network, self._threads = network, threads
+        self._labels, self._proof_seconds = labels, proof_seconds
         self._hardened: Circuit | None = None
         self._optimised: Circuit | None = None
         self._engine: Engine | None = None
@@ -37,7 +40,7 @@ class Deployment:
     def circuit(self) -> Circuit:
         """The optimised and proven circuit, with encoder, names and readout."""
         if self._optimised is None:
-            self._optimised = _proven(self._harden())
+            self._optimised = _proven(self._harden(), self._proof_seconds)
             self._engine = None
         return self._optimised
 
@@ -58,11 +61,17 @@ class Deployment:
         # An engine is made of buffers and plans: it is made again where it is needed.
         return {**self.__dict__, "_engine": None}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"_proof_seconds": None, **state})  # what was saved before there was a limit has none
 
-def _proven(spec: Circuit) -> Circuit:
-    """The circuit optimised, where that is proven to change nothing; else as it is."""
+
+def _proven(spec: Circuit, seconds: float | None) -> Circuit:
+    """The circuit optimised, where that is proven to change nothing; else as it is.
+
+    Without ``seconds`` only the solver's conflicts are counted, so that the same network gives the same circuit.
+    """
     impl, _ = optimise(spec)
-    match prove(spec, impl, timeout=PROOF_SECONDS):
+    match prove(spec, impl, timeout=seconds):
         case Equivalent():
             return impl
         case Counterexample(bits):
@@ -72,8 +81,8 @@ def _proven(spec: Circuit) -> Circuit:
             )
         case Undecided(reason):
             warnings.warn(
-                f"circuit_ is not optimised, because that could not be proven to change nothing: {reason}; "
-                f"give gatefit.prove more time for gatefit.optimise(model.circuit_)",
+                f"circuit_ is not optimised, because that could not be proven to change nothing: {reason} "
+                f"(proof_seconds, or the limits of gatefit.prove for gatefit.optimise(model.circuit_))",
                 stacklevel=4,
             )
             return spec

@@ -90,11 +90,8 @@ def fit_encoder(encoder: Any, thresholds: int, x: Any) -> Encoder:
         raise ValueError(
             f"encoder must be 'auto' or an encoder such as gatefit.encoders.Thermometer(), got {encoder!r}"
         )
-    if fitted.bits < 2:
-        raise ValueError(
-            f"X encodes to {fitted.bits} bits, and a gate reads two different ones; "
-            f"give features that vary, or an encoder that makes more bits of them"
-        )
+    if fitted.bits < 1:
+        raise ValueError("X encodes to no bits at all; give features that vary, or an encoder that makes bits of them")
     return fitted
 
 

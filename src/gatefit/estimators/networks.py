@@ -1,9 +1,11 @@
 """The network that an estimator's configuration describes, new or continued.
 
-wiring "auto"    unique pairs; where a layer has more gates than pairs, every pair once before any a second time
+wiring "auto"    unique pairs; where a layer has more gates than pairs, every pair once before any a second time;
+                 of a single bit both operands are that bit
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import torch
 from jaxtyping import Int32
@@ -17,9 +19,11 @@ from gatefit.wirings import unique_wiring
 
 
 def every_pair_wiring(inputs: int, gates: int, *, generator: torch.Generator) -> Int32[Tensor, "2 gates"]:
-    """Unique pairs, as often as there are gates for them."""
+    """Unique pairs, as often as there are gates for them; the one input twice where there is no pair."""
     pairs = inputs * (inputs - 1) // 2
-    whole, rest = divmod(gates, max(1, pairs))
+    if pairs == 0:
+        return torch.zeros((2, gates), dtype=torch.int32)
+    whole, rest = divmod(gates, pairs)
     counts = [pairs] * whole + [rest] * (rest > 0)
     return torch.cat([unique_wiring(inputs, count, generator=generator) for count in counts], dim=1)
 
@@ -59,10 +63,30 @@ def _wiring(config: RunConfig, bits: int, width: int) -> Any:
     ]
 
 
-def refuse_changes(network: LogicNetwork, config: RunConfig) -> None:
-    """A warm start goes on with the network that is there."""
-    for name in ("method", "width", "depth", "readout"):
-        there, given = network.configuration[name], getattr(config, name)
+CONFIGURED: Final = (
+    "method",
+    "width",
+    "depth",
+    "readout",
+    "readout_temperature",
+    "temperature",
+    "wiring",
+    "initialisation",
+)
+"""The fields of a configuration that a network is made from, seeds aside."""
+
+
+def made_from(config: RunConfig, encoder: Encoder | str, thresholds: int) -> dict[str, Any]:
+    """The parameters of an estimator that its network was made from; an encoder as it reads in print."""
+    fields = {name: getattr(config, name) for name in CONFIGURED}
+    described = encoder if isinstance(encoder, str) else f"{type(encoder).__name__}({encoder.parameters()})"
+    return fields | {"encoder": described} | ({"thresholds": thresholds} if encoder == "auto" else {})
+
+
+def refuse_changes(made: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """A warm start goes on with the network that is there: what it was made from cannot be another thing now."""
+    for name, there in made.items():
+        given = now.get(name, there)
         if there != given:
             raise ValueError(
                 f"warm_start=True continues a network with {name}={there!r}, got {name}={given!r}; "

@@ -6,7 +6,7 @@ The network is trained on targets scaled to [-1, 1]; afterwards the line is fitt
 deployed network counts on the training set.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from gatefit.network import LogicNetwork
 from gatefit.readouts import RegressionReadout
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import scores_of
+
+TRAINED_RANGE: Final = (-1.0, 1.0)
+"""What the smallest and the largest target are while the network is trained."""
 
 
 class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[misc]
@@ -44,19 +47,22 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         thresholds: the most bits that a column of numbers gets from encoder="auto".
         early_stopping: keep a validation set apart, stop when its R² has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
-        validation_fraction: the part of the samples that is kept apart.
+        validation_fraction: the part of the samples that is kept apart; 10,000 at most.
         n_iter_no_change: see ``early_stopping``.
         evaluate_every: steps between evaluations; "auto" is a twentieth of the steps.
         warm_start: whether ``fit`` goes on with the network of the last ``fit``, for ``steps`` more.
         random_state: parameters, wiring, the order of samples and the validation split follow from it.
         threads: for training and predicting; None is as many as torch uses. The result is the same.
+        proof_seconds: time for the proof behind ``circuit_``; when it is over, the circuit stays as trained, with a
+            warning. None sets no time, so that the same random_state gives the same circuit on any machine.
         verbose: 1 prints a line an evaluation, 0 nothing.
 
     Attributes:
         network_: the trained ``LogicNetwork``.
         encoder_: the fitted encoder; ``encoder_.names`` says what each bit means.
         circuit_: the circuit, optimised and proven equal to the network, made when it is first asked for.
-        history_: step, loss and scores (R²) of every evaluation; the loss is of y scaled to [-1, 1].
+        history_: step, loss and scores (R²) of every evaluation, on 10,000 training samples at most; the loss is of y
+            scaled to [-1, 1].
         n_iter_: training steps made.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """
@@ -84,6 +90,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        proof_seconds: float | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -107,6 +114,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             warm_start=warm_start,
             random_state=random_state,
             threads=threads,
+            proof_seconds=proof_seconds,
             verbose=verbose,
         )
 
@@ -121,7 +129,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             self._centre, self._half = (low + high) / 2, (high - low) / 2 or 1.0
         targets = (y - self._centre) / self._half
         strata = np.zeros(len(y), dtype=np.int64)
-        self._fit(X, targets, weights, strata=strata, classes=1, target_range=(-1.0, 1.0))
+        self._fit(X, targets, weights, strata=strata, classes=1, target_range=TRAINED_RANGE)
         return self
 
     def predict(self, X: Any) -> Float64[np.ndarray, " samples"]:
@@ -139,6 +147,12 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         low, high = readout.range.tolist()
         ends = (intercept + slope * np.array([low, high])) * self._half + self._centre
         readout.range.copy_(torch.as_tensor(ends))
+
+    def _resume(self, network: LogicNetwork) -> None:
+        """Take the readout back from the target's units to those of training."""
+        readout = network.readout
+        assert isinstance(readout, RegressionReadout)
+        readout.range.copy_(torch.tensor(TRAINED_RANGE))
 
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
         return {"readout": "regression"}

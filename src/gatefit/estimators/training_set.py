@@ -5,11 +5,14 @@
 So a sample of weight 3 and the same sample three times are one and the same training set, to the bit.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float64, Int64, Num
 from torch import Tensor
 
+from gatefit.estimators.evaluation import measured_rows
 from gatefit.training.data import PackedRows, TrainingData
 
 
@@ -19,15 +22,20 @@ def training_set(
     weights: Float64[np.ndarray, " samples"],
     apart: Int64[np.ndarray, " apart"] | None,
     batch_size: int,
-) -> TrainingData:
-    """Training and validation set; where none is kept apart, one sample stands in for it, and is not to be reported."""
+    seed: int,
+) -> tuple[TrainingData, TrainingData]:
+    """Training and validation set, and the part of them that scores are measured on.
+
+    Where none is kept apart, one sample stands in for the validation set, and is not to be reported.
+    """
     rows = np.arange(len(bits))
     held = rows[:1]
     if apart is not None:
         rows, held = np.setdiff1d(rows, apart), apart
+    measured = measured_rows(rows, seed)
     rows, weights = merge_rows(bits, targets, weights, rows, batch_size)
     uniform = weights.max() == weights.min()
-    return TrainingData(
+    data = TrainingData(
         PackedRows(bits[rows]),
         _tensor(targets[rows]),
         PackedRows(bits[held]),
@@ -35,6 +43,8 @@ def training_set(
         train_weights=None if uniform else torch.as_tensor(weights, dtype=torch.float32),
         keep_best=apart is not None,
     )
+    # What was merged is measured as it came: an accuracy is of samples, not of kinds of them.
+    return data, replace(data, train=PackedRows(bits[measured]), train_targets=_tensor(targets[measured]))
 
 
 def merge_rows(
