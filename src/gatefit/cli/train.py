@@ -1,7 +1,7 @@
 """``gatefit train``: one configuration in, one run folder out; stop it at any moment and go on later."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
     "gatefit train --resume runs/monks",
+    "gatefit train --resume runs/monks --steps 20000",
     "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
 )
 
@@ -34,7 +35,9 @@ def train(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="go on with the run in this folder, by its own config.json", show_default=False),
+        typer.Option(
+            help="go on with the run in this folder, by its own config.json; with --steps, to more", show_default=False
+        ),
     ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
@@ -44,6 +47,8 @@ def train(
     **options: Any,
 ) -> None:
     """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown.
+
+    With more --steps a run in its folder goes on to them, if its learning rate is constant.
 
     Started by torchrun, the processes share the batches of one run.
     """
@@ -80,11 +85,14 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     if resume is not None:
         from gatefit.training.folder import read_config
 
-        given = [name for name in given_options(context) if name in options or name == "out"]
-        if given:
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        given = given_options(context)
+        refused = [name for name in given if (name in options and name != "steps") or name == "out"]
+        if refused:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
             raise UserError(f"--resume takes the configuration of {resume}, got {names} too; leave it out")
-        return read_config(resume)
+        config = read_config(resume)
+        with user_input():
+            return replace(config, steps=options["steps"]) if "steps" in given else config
     from gatefit.datasets import DATASETS
     from gatefit.methods import METHODS
     from gatefit.readouts import READOUTS

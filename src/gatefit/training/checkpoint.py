@@ -99,9 +99,16 @@ def save_checkpoint(
 
 
 def serialise(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    """Safetensors bytes; tensors may share storage or be views."""
+    """Safetensors bytes, the same for the same content; tensors may share storage or be views."""
     contiguous = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    return safetensors.torch.save(contiguous, dict(metadata))
+    content = safetensors.torch.save(contiguous, dict(metadata))
+    # The library writes metadata in the order of a hash table that is another one in every process.
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(metadata.items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, memoryview(content)[end:]])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -23,13 +23,13 @@ from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.folder import (
     RunFolderError,
-    check_config,
     default_folder,
     locked,
     read_config,
     read_finished,
     read_metrics,
 )
+from gatefit.training.longer import take_folder
 from gatefit.training.loop import Alone, Observer, TrainingResult, train
 from gatefit.training.made import MadeFile
 
@@ -142,7 +142,10 @@ def execute(
     dataset: Dataset | None = None,
     worker: Alone | None = None,
 ) -> Run:
-    """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back."""
+    """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back.
+
+    A run that was trained there for fewer steps, at a constant learning rate, goes on to more (``training.longer``).
+    """
     config = config.resolved()
     folder = folder or default_folder(config)
     if dataset is None:
@@ -150,7 +153,7 @@ def execute(
     # Before the folder is made: a configuration that cannot be built leaves nothing behind.
     network = build_network(config, dataset)
     with locked(folder):
-        check_config(folder, config)
+        take_folder(folder, config)
         if (folder / "result.json").exists():
             network = load_network(folder / "model.safetensors")
             rows = read_finished(folder)
