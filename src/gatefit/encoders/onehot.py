@@ -20,6 +20,7 @@ from gatefit.encoders.rules import Rule
 class CodedColumns(Encoder):
     """Encoders that hold one code per column."""
 
+    takes_missing = True
     _codes: tuple[ColumnCode, ...] = ()
 
     def _read(self, x: Any) -> Columns:
