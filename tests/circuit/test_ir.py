@@ -146,3 +146,14 @@ def test_probabilities_are_the_softmax_of_scores_over_the_temperature():
     assert steep.tolist() == [[1.0, 0.0]]
     with pytest.raises(TypeError, match="an Affine readout gives a value, not class probabilities"):
         small(readout=Affine(2)).predict_proba(np.array([[1, 1]]))
+
+
+def test_print_is_one_short_line():
+    names = tuple(f"feature {i}" for i in range(5000))
+    circuit = Circuit(5000, [1, 6], [[0, 1], [2, 3]], [5000, 5001], GroupSum([0, 1], [0, 0]), names, ("a", "b" * 5000))
+    assert repr(circuit) == str(circuit) == "<Circuit: 5000 inputs, 2 gates, 2 outputs, GroupSum of 2 classes>"
+    encoder = Threshold().fit(np.zeros((1, 5000)))
+    encoded = Circuit(5000, circuit.gates, circuit.operands, circuit.outputs, Affine(2), encoder=encoder)
+    assert repr(encoded) == (
+        "<Circuit: 5000 inputs, 2 gates, 2 outputs, Affine of 1 value, encoder=Threshold(threshold=0.5)>"
+    )

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gatefit.circuit.container import CircuitFileError, read_json
+from gatefit.circuit.container import CircuitFileError, check_inputs, read_json
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.labels import labels_from_spec, labels_to_spec
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
@@ -75,6 +75,7 @@ def from_json(text: str) -> Circuit:
     wanted = _FIELDS | {"labels"} if version == 2 else _FIELDS
     if set(fields) != wanted:
         raise CircuitFileError(f"a circuit has exactly the fields {', '.join(sorted(wanted))}")
+    check_inputs(fields["inputs"], len(text))
     try:
         return _build(fields)
     except CircuitFileError:

@@ -21,6 +21,7 @@ import numpy as np
 
 from gatefit.circuit.container import (
     CircuitFileError,
+    check_inputs,
     header_length,
     pack,
     parse_header,
@@ -102,7 +103,9 @@ def dumps(circuit: Circuit) -> bytes:
         "digest": _digest(version, text, tensors),
         "circuit": text,
     }
-    return pack(metadata, tensors)
+    data = pack(metadata, tensors)
+    check_inputs(circuit.inputs, len(data))
+    return data
 
 
 def digest(circuit: Circuit) -> str:
@@ -180,6 +183,7 @@ def _read(metadata: dict[str, str], layout: dict[str, tuple[str, tuple[int, ...]
     version = int(metadata["version"])
     what = "the circuit's description"
     fields = _object(read_json(metadata["circuit"], what), what, _FIELDS[version])
+    check_inputs(fields["inputs"], len(metadata["circuit"]) + len(data))
     readout = fields["readout"]
     kind = readout.get("kind") if isinstance(readout, dict) else None
     if not isinstance(kind, str) or kind not in _READOUT_TENSORS:

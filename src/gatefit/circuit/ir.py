@@ -100,6 +100,15 @@ class Circuit:
                 f"output {first} is node {self.outputs[first]}; outputs must be nodes from 0 to {self.nodes - 1}"
             )
 
+    def __repr__(self) -> str:
+        # Names, gates and wires run to megabytes; the encoder says its own parameters.
+        encoder = "" if self.encoder is None else f", encoder={self.encoder!r}"
+        answers = "1 value" if isinstance(self.readout, Affine) else f"{self.readout.classes} classes"
+        return (
+            f"<Circuit: {self.inputs} inputs, {self.gates.size} gates, {self.outputs.size} outputs, "
+            f"{type(self.readout).__name__} of {answers}{encoder}>"
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by its constructor: checked again, frozen again, and without anything cached.
         return type(self), tuple(getattr(self, f.name) for f in fields(self))

@@ -118,7 +118,7 @@ def bit_string(verdict: "Counterexample") -> str:
 def true_inputs(circuit: "Circuit", verdict: "Counterexample") -> str:
     """The inputs that are one in a counterexample, by name; the first few of many."""
     names = circuit.input_names or tuple(f"x{i}" for i in range(circuit.inputs))
-    true = [name for name, bit in zip(names, verdict.bits, strict=True) if bit]
+    true = [output.printable(name) for name, bit in zip(names, verdict.bits, strict=True) if bit]
     more = f" and {len(true) - _SHOWN_BITS} more" if len(true) > _SHOWN_BITS else ""
     return (", ".join(true[:_SHOWN_BITS]) + more) or "none"
 

@@ -1,6 +1,5 @@
 """``gatefit export``: a circuit as text for a compiler, a microcontroller, a synthesis tool, a browser, or a reader."""
 
-import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -141,7 +140,7 @@ def export(
         write_atomically(out, content)
         typer.echo(f"{out} ({len(content):,} bytes)")
     else:
-        sys.stdout.write(content.decode("utf-8"))
+        output.write_data(content.decode("utf-8"))
 
 
 def _c(circuit: "Circuit", name: str | None, feature_type: FeatureType) -> bytes:

@@ -35,7 +35,7 @@ def info(
     if as_json:
         output.print_json({"file": str(model), "bytes": model.stat().st_size, **content})
     else:
-        typer.echo(f"{model} ({model.stat().st_size:,} bytes)")
+        typer.echo(f"{output.printable(str(model))} ({model.stat().st_size:,} bytes)")
         _show_circuit(content)
 
 

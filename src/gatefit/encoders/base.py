@@ -30,6 +30,9 @@ class Encoder(ABC):
     kind: ClassVar[str]
     """The name of this encoder in specifications and in ``ENCODERS``."""
 
+    takes_missing: ClassVar[bool] = False
+    """Whether ``transform`` has a place for missing values; else it refuses them."""
+
     features: int
     """How many features the fitted encoder reads."""
 

@@ -21,6 +21,7 @@ from gatefit.encoders.whole import WholeRange, whole_ranges
 class CodedColumns(Encoder):
     """Encoders that hold one code per column."""
 
+    takes_missing = True
     _codes: tuple[ColumnCode, ...] = ()
 
     def _read(self, x: Any) -> Columns:
