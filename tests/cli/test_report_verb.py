@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gatefit.experiments.export import write_export
+from gatefit.experiments.scales import runs
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 
@@ -32,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "store"
     with Store.open(folder) as store:
         for method in ("multilinear-ste", "multilinear-covjac"):
-            config = RunConfig(dataset="monks-2", method=method, steps=10_000).resolved()
+            config = runs("paper", (0,), "monks-2", method)[0]
             (identity,) = store.plan([config])
             store.begin(identity, code_version="0.1.0", machine={"cpu": "Example CPU", "cores": 2})
             store.write_metrics(identity, ROWS)

@@ -10,6 +10,7 @@ from gatefit.codebook import CODEBOOK, COEFFICIENTS_FROM_CORNERS, CORNER_VALUES
 from gatefit.diagnostics.commitment import commitment, distance, entropy, raw_coefficients
 from gatefit.diagnostics.probe import probe
 from gatefit.methods import METHODS, IWPFree, Method
+from gatefit.network import LogicNetwork
 from numpy_network import batch, mixture, proximity, sigmoid, small, softmax
 
 FREE = [name for name in METHODS if name.endswith("-free")]
@@ -139,3 +140,11 @@ def test_a_method_of_ones_own_is_not_taken_to_learn_coefficients():
     answering = small(Corners)
     c_ab = np.concatenate([latent @ COEFFICIENTS_FROM_CORNERS[3] for latent in latents(answering)])
     assert commitment(answering)["std_c_ab"] == pytest.approx(c_ab.std())
+
+
+def test_learned_temperatures_are_told_layer_by_layer():
+    learned = LogicNetwork(6, 2, 10, 3, method="multilinear-covjac", learnable_temperature=True, temperature=0.5)
+    with torch.no_grad():
+        learned.gate_layers[1].method.log_temperature.fill_(-4.0)
+    assert commitment(learned)["temperatures"] == pytest.approx([0.5, math.exp(-4.0), 0.5])
+    assert "temperatures" not in commitment(LogicNetwork(6, 2, 10, 3, method="multilinear-covjac"))

@@ -35,12 +35,17 @@ def _by_layer(network: LogicNetwork) -> list[Float[Tensor, "gates 4"]] | None:
 
 
 def commitment(network: LogicNetwork) -> dict[str, Any] | None:
-    """Spread and largest size of c_ab over all gates of the network, and layer by layer; None where there is no c."""
+    """Spread and largest size of c_ab over all gates of the network, and layer by layer; None where there is no c.
+
+    With the temperature of each layer where the method learns it.
+    """
     found = _by_layer(network)
     if found is None:
         return None
     layers = [c[:, 3].double() for c in found]
-    return {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+    spread: dict[str, Any] = {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+    learned = [layer.method.learned_temperature() for layer in network.gate_layers]
+    return {**spread, "temperatures": learned} if None not in learned else spread
 
 
 def _spread(c_ab: Float[Tensor, " gates"]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from gatefit.experiments.catalogue import (
     ablation,
+    as_written,
     codebook_tables,
     cost,
     cross_dataset,
@@ -13,6 +14,7 @@ from gatefit.experiments.catalogue import (
     extra,
     images,
     interaction,
+    long_runs,
     selection,
     settings,
     temperature,
@@ -36,6 +38,8 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         codebook_tables,
         extra,
         settings,
+        as_written,
+        long_runs,
     )
     for each in section.EXPERIMENTS
 }

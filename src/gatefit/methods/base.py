@@ -116,6 +116,10 @@ class Method(nn.Module, ABC):
             return self.latent
         return self.gate_probabilities() @ codebook(self.latent.dtype, self.latent.device)
 
+    def learned_temperature(self) -> float | None:
+        """The temperature where it is a parameter, for the diagnostics; None where it is fixed or there is none."""
+        return None
+
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""
         return f"gates={self.latent.shape[0]}, parameters_per_gate={self.parameters_per_gate}"

@@ -118,6 +118,10 @@ class MultilinearCovJac(Method):
         """τ: a number, or a tensor that requires gradients where it is learned."""
         return self.fixed_temperature if self.log_temperature is None else self.log_temperature.exp()
 
+    def learned_temperature(self) -> float | None:
+        """τ where it is learned."""
+        return None if self.log_temperature is None else float(self.log_temperature.detach().exp())
+
     def residual_centre(self) -> Float[Tensor, "4"]:
         """The codebook's A."""
         return _residual_centre()

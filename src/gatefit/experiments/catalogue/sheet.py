@@ -112,13 +112,19 @@ class Sheet:
         return self.cell_of(self.configs(dataset, method, **changes), paper, metric, unit)
 
     def cell_of(
-        self, configs: Sequence[RunConfig], paper: Value | str | None, metric: Metric = last_accuracy, unit: str = "%"
+        self,
+        configs: Sequence[RunConfig],
+        paper: Value | str | None,
+        metric: Metric = last_accuracy,
+        unit: str = "%",
+        *,
+        population: bool = False,
     ) -> Cell:
-        """The same for an explicit list of runs."""
+        """The same for an explicit list of runs; ``population``: with the population's standard deviation."""
         if not configs:
             return Cell(None, paper, NOT_HERE)
         found = self.get(configs)
-        value = summarise(map(metric, found), unit)
+        value = summarise(map(metric, found), unit, population=population)
         if not found:
             note = NO_RUNS
         elif value is None:
