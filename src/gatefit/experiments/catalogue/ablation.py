@@ -231,8 +231,8 @@ def _failing(
     """Behind the canonical basis; where the paper's own figure is near chance, it must have collapsed here too."""
     collapsed = theirs[1] is not None and theirs[1].mean < _COLLAPSED
     part = above("", ("canonical", canonical), (name, other), theirs, by=0.5)
-    if collapsed and part.holds and other is not None:
-        return Part(other.mean < _COLLAPSED, part.evidence)
+    if collapsed and canonical is not None and other is not None and other.mean >= _COLLAPSED:
+        return Part(False, part.evidence)
     return part
 
 

@@ -3,8 +3,8 @@
     error of a - b     (e_a² + e_b²)^½,   e = s / √n over the runs of each
     a > b + by         holds where a - b > by + 2 errors, fails where a - b < by - 2 errors, else it is a tie
 
-A value of one run has no s of its own. It is given the larger of that of the same data set's main runs at the same
-scale and the paper's at its place, or the other side's; where there is none of these, means are compared as they are.
+A value of one run has no s of its own. It is given that of the same data set's main runs at the same scale, or the
+paper's at its place, or the other side's; where there is none of these, means are compared as they are.
 """
 
 import math
@@ -34,11 +34,11 @@ def error_of(a: Value, b: Value, paper: tuple[Value | None, Value | None] = (Non
 
 
 def _error(value: Value, theirs: Value | None) -> float | None:
-    """The standard error of a value; that of a single run is no less than what the paper's runs spread."""
+    """The standard error of a value; of a single run of which nothing else is known, what the paper's runs spread."""
     own = value.standard_error
-    if value.count > 1 or theirs is None or theirs.std is None or value.unit != theirs.unit:
+    if own is not None or value.count > 1 or theirs is None or value.unit != theirs.unit:
         return own
-    return max(own or 0.0, theirs.std)
+    return theirs.std
 
 
 def exceeds(difference: float, error: float | None, by: float = 0.0) -> tuple[bool | None, Undecided]:
