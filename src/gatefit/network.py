@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.methods import Method, method_class
 from gatefit.ops.gate_layer import gate_layer
-from gatefit.ops.stack import Batch, eval_scores, train_scores
+from gatefit.ops.stack import Batch, eval_scores, train_layer, train_scores
 from gatefit.quantise import codebook
 from gatefit.randomness import stream
 from gatefit.readouts import READOUTS, GroupSum, LinearReadout, Readout, RegressionReadout
@@ -60,8 +60,9 @@ class GateLayer(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch gates"]:
         """Soft or straight-through in training, Boolean in eval."""
-        z = gate_layer(x, self.wiring, self.coefficients(), implementation=self.implementation)
-        return self.method.activation(z) if self.training else z
+        if self.training:
+            return train_layer(x, self, self.implementation)
+        return gate_layer(x, self.wiring, self.coefficients(), implementation=self.implementation)
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """The method's in training; the deployed gates' in eval."""

@@ -89,11 +89,11 @@ class _StraightThrough(torch.autograd.Function):
 
 
 def straight_through(
-    latent: Float[Tensor, "gates 4"],
-    value: Float[Tensor, "gates 4"],
+    latent: Float[Tensor, "*shape"],
+    value: Float[Tensor, "*shape"],
     basis: Float[Tensor, "4 4"] | None = None,
 ) -> Float[Tensor, "gates 4"]:
-    """Forward ``value``; backward ∂L/∂latent = A ∂L/∂value, with A = ``basis`` (None: the identity)."""
+    """Forward ``value``; backward ∂L/∂latent = A ∂L/∂value, with A = ``basis`` on rows of four (None: the identity)."""
     result = _StraightThrough.apply(latent, value.detach(), basis)
     assert isinstance(result, Tensor)
     return result

@@ -9,6 +9,7 @@ import torch
 from gatefit.codebook import CODEBOOK, COEFFICIENTS_FROM_CORNERS, CORNER_VALUES
 from gatefit.diagnostics.commitment import commitment, distance, entropy, raw_coefficients
 from gatefit.methods import METHODS
+from gatefit.network import LogicNetwork
 from numpy_network import mixture, proximity, sigmoid, small, softmax
 
 FREE = [name for name in METHODS if name.endswith("-free")]
@@ -93,3 +94,11 @@ def test_settled_gates_have_no_distance():
 @pytest.mark.parametrize("method", METHODS)
 def test_raw_coefficients_carry_no_gradient(method):
     assert not raw_coefficients(small(method).gate_layers[0].method).requires_grad
+
+
+def test_learned_temperatures_are_told_layer_by_layer():
+    learned = LogicNetwork(6, 2, 10, 3, method="multilinear-covjac", learnable_temperature=True, temperature=0.5)
+    with torch.no_grad():
+        learned.gate_layers[1].method.log_temperature.fill_(-4.0)
+    assert commitment(learned)["temperatures"] == pytest.approx([0.5, math.exp(-4.0), 0.5])
+    assert "temperatures" not in commitment(LogicNetwork(6, 2, 10, 3, method="multilinear-covjac"))

@@ -27,6 +27,8 @@ def filled(tmp_path_factory):
     with Store.open(folder) as store:
         configs = [replace(CONFIG, seed=s) for s in range(2)]
         free = replace(CONFIG, method="multilinear-free", readout_temperature=2.5, learnable_temperature=False)
+        # One run has a column that the others lack.
+        configs[1] = replace(configs[1], batch_size=100, whole_batches=True)
         run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store)
         store.plan([replace(CONFIG, seed=9)])
     return folder

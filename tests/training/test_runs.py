@@ -56,6 +56,28 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path):
     assert accuracy == result["test_accuracy"]
 
 
+@pytest.mark.parametrize("method", ["multilinear-ste", "multilinear-free"])
+def test_whole_batches_are_the_first_samples_and_change_nothing_else(tmp_path, method):
+    config = replace(CONFIG, method=method, batch_size=100)
+    plain = execute(config, folder=tmp_path / "plain")
+    whole = execute(replace(config, whole_batches=True), folder=tmp_path / "whole")
+    rows = [dict(row) for row in read_metrics(tmp_path / "whole")]
+    accuracies = [row.pop("test_accuracy_whole_batches") for row in rows]
+    assert rows == read_metrics(tmp_path / "plain")
+    assert "test_accuracy_whole_batches" not in plain.result.state.metrics[-1]
+    dataset = load_dataset("monks-1")
+    bits = torch.from_numpy(whole.network.encoder.transform(dataset.x_test))
+    scores = whole.network.soft_scores(bits) if method.endswith("free") else whole.network(bits)
+    right = scores.argmax(1).numpy() == dataset.y_test
+    assert (len(right), accuracies[-1]) == (432, right[:400].mean())
+    assert accuracies[-1] != right.mean()
+
+
+def test_whole_batches_of_a_set_smaller_than_one_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"needs at least a batch to evaluate, got 432 samples and batch_size=512; "):
+        execute(replace(CONFIG, batch_size=512, whole_batches=True), folder=tmp_path / "run")
+
+
 def test_a_finished_run_is_read_back_not_repeated(tmp_path):
     first = execute(CONFIG, folder=tmp_path)
     again = execute(CONFIG, folder=tmp_path, observers=[Never()])

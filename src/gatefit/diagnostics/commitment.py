@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gatefit.methods import IWP, IWPSTE, IWPFree, Method, NotBooleanError
+from gatefit.methods import IWP, IWPSTE, IWPFree, Method, MultilinearCovJac, NotBooleanError
 from gatefit.methods.corner import from_corners
 from gatefit.network import LogicNetwork
 from gatefit.quantise import codebook, snap
@@ -39,9 +39,19 @@ def raw_coefficients(method: Method) -> Float[Tensor, "gates 4"]:
 
 
 def commitment(network: LogicNetwork) -> dict[str, Any]:
-    """Spread and largest size of c_ab over all gates of the network, and layer by layer."""
+    """Spread and largest size of c_ab over all gates of the network, and layer by layer.
+
+    With the temperature of each layer where CovJac learns it.
+    """
     layers = [raw_coefficients(layer.method)[:, 3].double() for layer in network.gate_layers]
-    return {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+    found: dict[str, Any] = {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+    methods = [layer.method for layer in network.gate_layers]
+    logs = [
+        m.log_temperature.detach()
+        for m in methods
+        if isinstance(m, MultilinearCovJac) and m.log_temperature is not None
+    ]
+    return {**found, "temperatures": [float(log.exp()) for log in logs]} if logs else found
 
 
 def _spread(c_ab: Float[Tensor, " gates"]) -> dict[str, float]:

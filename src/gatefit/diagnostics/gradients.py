@@ -37,7 +37,7 @@ class _Recorded:
     def __init__(self, layer: GateLayer) -> None:
         self.wiring, self.inner, self.method = layer.wiring, layer.method, self
         self.boolean_forward, self.has_activation = self.inner.boolean_forward, self.inner.has_activation
-        self.activation = self.inner.activation
+        self.activation, self.continuous_backward = self.inner.activation, self.inner.continuous_backward
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         self.given = self.inner.coefficients()

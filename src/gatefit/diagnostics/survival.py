@@ -30,10 +30,11 @@ from gatefit.codebook import CODEBOOK
 from gatefit.diagnostics.batch import first_samples, noise_kept
 from gatefit.diagnostics.commitment import learns_coefficients
 from gatefit.gates import Gate
-from gatefit.methods import Method
+from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.stack import Batch, as_float, check_batch
+from gatefit.quantise import codebook
 
 WORDS: Final = 2
 """Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""
@@ -75,16 +76,18 @@ def walk(network: LogicNetwork, x: Batch) -> Iterator[Walked]:
         method = layer.method
         gates, c = method.sample() if method.boolean_forward else (None, method.coefficients())
         yield Walked(method, layer.wiring.long(), c, gates, h)
-        z = gate_layer(h.T, layer.wiring, c, implementation=network.implementation)
+        forward = c if gates is None else codebook(c.dtype, c.device)[gates.long()]
+        z = gate_layer(h.T, layer.wiring, forward, implementation=network.implementation)
         h = method.activation(z).T.contiguous()
 
 
 def survival(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
-    """s_l of every layer and their mean; None for the free variants, which mix no gates, or where nothing passes."""
-    if any(layer.method.has_activation for layer in network.gate_layers):
+    """s_l of every layer and their mean; None where no gates are mixed, as in the free variants, or nothing passes."""
+    try:
+        with torch.no_grad(), noise_kept(network):
+            layers = [_layer_survival(layer) for layer in walk(network, x)]
+    except NotBooleanError:
         return None
-    with torch.no_grad(), noise_kept(network):
-        layers = [_layer_survival(layer) for layer in walk(network, x)]
     known = [s for s in layers if s is not None]
     return {"mean": sum(known) / len(known) if known else None, "by_layer": layers}
 

@@ -199,7 +199,8 @@ def _read(folder: Path) -> dict[str, RunRecord]:
     diagnostics: dict[str, dict[str, dict[int, Any]]] = {}
     with _located(folder):
         for line in _read_csv(folder / METRICS) if (folder / METRICS).exists() else ():
-            row = {name: _number(cell) for name, cell in line.items() if name != "identity"}
+            # A column that only some runs have is no part of the others' rows.
+            row = {n: _number(cell) for n, cell in line.items() if n in _METRIC_COLUMNS or (cell and n != "identity")}
             metrics.setdefault(line["identity"], []).append(row)
         if (folder / DIAGNOSTICS).exists():
             for text in (folder / DIAGNOSTICS).read_text(encoding="utf-8").splitlines():

@@ -12,10 +12,12 @@ from typing import Final
 
 from gatefit.experiments.outcome import Value
 from gatefit.experiments.paper_sections import TEXT
+from gatefit.experiments.paper_text import TEXT_BLOCKS
 
 PAPER_SEEDS: Final = 3
 
 _BLOCKS: Final[dict[str, str]] = {
+    **TEXT_BLOCKS,
     "tab:mnist-main": """
                         adult      splice     monks-2     mnist      svhn       cifar10    cifar100
     soft-mix            84.68±.07  97.01±.11  81.32±1.09  98.29±.04  68.21±.08  58.13±.12  27.92±.43

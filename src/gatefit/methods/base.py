@@ -15,6 +15,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 INITIALISATIONS = ("normal", "residual")
+SURROGATES = ("snapped", "continuous")
 # Normal: the paper's N(0, 1). Residual: close to the gate A, so that a deep network starts near the identity.
 DEFAULT_SIGMA = {"normal": 1.0, "residual": 0.25}
 
@@ -33,6 +34,10 @@ class Method(nn.Module, ABC):
     parameters_per_gate: ClassVar[int]
     boolean_forward: ClassVar[bool] = False
     """Whether the training forward commits to one gate, so that activations of 0 and 1 stay 0 and 1."""
+
+    continuous_backward: bool = False
+    """Whether gradients pass straight through at the gate's output: they are those of the polynomial that ``sample``
+    gives, not of the gate committed to."""
 
     has_activation: ClassVar[bool] = False
     """Whether something other than the identity follows the polynomial."""
@@ -96,14 +101,25 @@ class Method(nn.Module, ABC):
 
 
 class SingleGateForward(Method):
-    """A method whose training forward commits to one gate, with straight-through gradients."""
+    """A method whose training forward commits to one gate, with straight-through gradients.
+
+    surrogate   "snapped"      z = ĉ·ψ in both passes, ∂ĉ/∂c := A                        (A = I: straight through)
+                "continuous"   forward ĉ·ψ, backward that of c·ψ~ = (Aᵀ c)·ψ to inputs and parameters
+    """
 
     boolean_forward = True
+    surrogate: str = "snapped"
+
+    def choose_surrogate(self, surrogate: str) -> None:
+        """Take one of ``SURROGATES``."""
+        if surrogate not in SURROGATES:
+            raise ValueError(f"unknown surrogate {surrogate!r}; choose one of {', '.join(SURROGATES)}")
+        self.surrogate, self.continuous_backward = surrogate, surrogate == "continuous"
 
     @abstractmethod
     def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
-        """The gates of this forward pass, and their coefficients with straight-through gradients."""
+        """The gates of this forward pass, and the coefficients whose polynomial the backward pass differentiates."""
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
-        """The coefficients of the gates committed to."""
+        """The coefficients of the gates committed to; of a continuous surrogate, its own."""
         return self.sample()[1]

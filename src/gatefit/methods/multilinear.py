@@ -1,6 +1,7 @@
 """Methods with the four coefficients c themselves as parameters (paper §3).
 
 Multilinear-STE      forward   ĉ = G_j*,  j* = argmin ‖c - G_j‖²      backward  ∂L/∂c = A ∂L/∂ĉ   (§3.1)
+                     surrogate="continuous": backward that of z = c·ψ~, ψ~ = A ψ, to inputs too (app. ste-noncancel)
 Multilinear-CovJac   forward   c_soft = Σ_j ω_j G_j                   backward  ∂c_soft/∂c = (2/τ) Cov_ω(G)   (§3.2)
                      ω = softmax(-‖c - G_j‖² / τ)
 both                 deployed  argmin_j ‖c - G_j‖²
@@ -17,7 +18,7 @@ from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
 from gatefit.ops.coefficients import nearest, soft_coefficients
-from gatefit.quantise import check_temperature, nearest_gate, proximity, straight_through
+from gatefit.quantise import check_temperature, nearest_gate, proximity, rows_times, straight_through
 
 
 def _residual_centre() -> Tensor:
@@ -37,11 +38,18 @@ class MultilinearSTE(SingleGateForward):
         generator: torch.Generator,
         backward_basis: str = "canonical",
         epsilon: float | None = None,
+        snap: str = "codebook",
+        surrogate: str = "snapped",
         initialisation: str = "normal",
         sigma: float | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(gates, generator=generator, initialisation=initialisation, sigma=sigma, dtype=dtype)
+        if snap != "codebook":
+            raise ValueError(
+                f"{self.name} snaps to the codebook, got snap={snap!r}; use snap='codebook' or leave it out"
+            )
+        self.choose_surrogate(surrogate)
         matrix = affine_basis(backward_basis, epsilon).matrix
         self.backward_basis = backward_basis
         self.basis: Tensor | None
@@ -60,6 +68,9 @@ class MultilinearSTE(SingleGateForward):
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """The nearest gates."""
         gates, snapped = nearest(self.latent)
+        if self.continuous_backward:
+            # c·Aψ = (Aᵀ c)·ψ: a polynomial like any other, whose gradient to c autograd brings back by A.
+            return gates, self.latent if self.basis is None else rows_times(self.latent, self.basis.T)
         return gates, straight_through(self.latent, snapped, self.basis)
 
     def gates(self) -> UInt8[Tensor, "gates"]:

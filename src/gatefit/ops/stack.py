@@ -19,6 +19,7 @@ from gatefit.bits import PackedBatch, pack, unpack_features
 from gatefit.ops.gate_layer import FUSED_TYPES, gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
 from gatefit.ops.packed import boolean_forward, boolean_stack
+from gatefit.quantise import codebook, straight_through
 
 Batch = Tensor | PackedBatch
 NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}
@@ -83,9 +84,22 @@ def eval_scores(network: Stack, x: Batch) -> Tensor:
 
 def _plain(network: Stack, activations: Tensor) -> Tensor:
     for layer in network.gate_layers:
-        z = gate_layer(activations, layer.wiring, layer.method.coefficients(), implementation=network.implementation)
-        activations = layer.method.activation(z)
+        activations = train_layer(activations, layer, network.implementation)
     return _scores(network.readout(activations))
+
+
+def train_layer(x: Tensor, layer: Any, implementation: str) -> Tensor:
+    """A layer's output as it is trained, floating inputs."""
+    method = layer.method
+    if not method.continuous_backward:
+        return _scores(
+            method.activation(gate_layer(x, layer.wiring, method.coefficients(), implementation=implementation))
+        )
+    gates, c = method.sample()
+    # Not z + (ĉ·ψ - z).detach(): that sum rounds, and a 1 must stay a 1.
+    z = gate_layer(x, layer.wiring, c, implementation=implementation)
+    snapped = codebook(c.dtype, c.device)[gates.long()]
+    return straight_through(z, gate_layer(x.detach(), layer.wiring, snapped, implementation=implementation))
 
 
 def _scores(scores: Any) -> Tensor:

@@ -20,6 +20,8 @@ SECTIONS: Final = (
             Cited("tab:best-acc", "best-everywhere"),
             Cited("extra:monks-methods", "best-of-seven"),
             Cited("extra:class-scores", "best"),
+            Cited("extra:mnist-64k"),
+            Cited("extra:cifar10-128k"),
         ),
     ),
     Claim(
@@ -83,6 +85,7 @@ SECTIONS: Final = (
             Cited("tab:basis-constraint-main", "basis-by-far"),
             Cited("tab:basis-constraint-depth", "lead-grows", "iwp-ste-collapses"),
             Cited("extra:mnist-8k-basis"),
+            Cited("extra:as-written"),
             Cited("extra:monks-methods", "basis"),
         ),
         remark="IWP-STE is the paper's construction for this ablation, with an L2 snap: here each corner weight goes "
@@ -156,7 +159,7 @@ SECTIONS: Final = (
     Claim(
         _DIAGNOSTICS,
         "At initialisation with 12 layers Soft-Mix keeps 0.29 of its signal in each layer, M-STE 1.0 and CovJac 0.993.",
-        checks=(Cited("fig:cancellation"),),
+        checks=(Cited("fig:cancellation"), Cited("extra:survival")),
         opinion=LOW_TEMPERATURE,
     ),
     Claim(
@@ -167,7 +170,7 @@ SECTIONS: Final = (
     Claim(
         _DIAGNOSTICS,
         "Controls: Hard-ST survives depth but not starvation; Walsh (94.92 %) and smoothed (10.14 %) bases fail.",
-        checks=(Cited("sec:controls"), Cited("tab:ste-basis-catalogue")),
+        checks=(Cited("sec:controls"), Cited("tab:ste-basis-catalogue"), Cited("extra:mnist-8k-bases")),
     ),
     Claim(
         _APPENDIX,

@@ -38,6 +38,7 @@ PAPER_WIDTHS: Final[dict[str, int]] = {
 BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
 """Methods that are no gates: the paper's floating-point networks (``training.baselines``)."""
 MLP_WIDTH: Final = 128
+_LEAST: Final = {"depth": 1, "steps": 1, "batch_size": 1, "evaluate_every": 1, "warmup": 0, "split_seed": 0}
 
 
 def _option(default: Any, help: str) -> Any:
@@ -74,7 +75,9 @@ class RunConfig:
     learnable_temperature: bool = _option(False, "covjac: learn the temperature of each layer")
     backward_basis: str | None = _option(None, "multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
     epsilon: float | None = _option(None, "multilinear-ste: epsilon of the smoothed basis (default 0.2)")
-    corner_activation: str | None = _option(None, "iwp: sigmoid or sin01; iwp-ste: identity, sigmoid or sin01")
+    corner_activation: str | None = _option(
+        None, "iwp: sigmoid, sin01 or identity (soft, not Boolean); iwp-ste: identity, sigmoid or sin01"
+    )
     noise_scale: float | None = _option(None, "gumbel-st: factor on the noise (default 1)")
     thresholds: int | None = _option(None, "image sets: thresholds a channel (default: the paper's)")
     adult_encoding: str | None = _option(None, "adult: fixed or difflogic")
@@ -85,6 +88,13 @@ class RunConfig:
     noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
+    split_seed: int = _option(0, "splice: seed of the split into training and test set")
+    snap: str | None = _option(None, "iwp-ste: to the nearest corners (default) or codebook, the nearest coefficients")
+    surrogate: str | None = _option(
+        None,
+        "iwp-ste, multilinear-ste: gradients of the gate that is snapped (default) or of the continuous polynomial",
+    )
+    whole_batches: bool = _option(False, "evaluate the whole batches at the beginning of the test set too")
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -93,7 +103,7 @@ class RunConfig:
                 raise ValueError(f"configuration field {f.name} must be {_words(f.type)}, got {value!r}")
             # 1 and 1.0 are the same run, and have the same name.
             object.__setattr__(self, f.name, _convert(value, f.type))
-        for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be a whole number >= {least}, got {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
@@ -143,6 +153,8 @@ class RunConfig:
             "backward_basis": self.backward_basis,
             "epsilon": self.epsilon,
             "corner_activation": self.corner_activation,
+            "snap": self.snap,
+            "surrogate": self.surrogate,
             "noise_scale": self.noise_scale,
             "noise_in": self.noise_in,
             "noise_steps": self.noise_steps,
@@ -164,6 +176,8 @@ class RunConfig:
             options["thresholds"] = self.thresholds
         if self.adult_encoding is not None:
             options["encoding"] = self.adult_encoding
+        if self.split_seed:
+            options["split_seed"] = self.split_seed
         return options
 
     def to_json(self) -> str:

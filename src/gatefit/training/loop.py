@@ -204,11 +204,12 @@ def _step(
 def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
     """One row of the log: both sets, hard and soft, with the gaps."""
     row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / max(1, state.loss_count)}
-    for name, source, targets in (
-        ("train", data.train, data.train_targets),
-        ("test", data.test, data.test_targets),
+    for name, source, targets, whole in (
+        ("train", data.train, data.train_targets, None),
+        ("test", data.test, data.test_targets, data.whole_batches),
     ):
-        row |= {f"{name}_{key}": value for key, value in evaluate(network, source, targets).items()}
+        values = evaluate(network, source, targets, whole_batches=whole)
+        row |= {f"{name}_{key}": value for key, value in values.items()}
     row["generalisation_gap"] = None if row["test_hard"] is None else row["train_hard"] - row["test_hard"]
     return record(row, network, data, state)
 

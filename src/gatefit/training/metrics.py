@@ -3,6 +3,7 @@
     discretisation gap   DG  = A_soft - A_hard          on the training and on the test set
     generalisation gap   Gen = A_hard,train - A_hard,test
     last-10              mean hard test accuracy of the last ten evaluations: the paper's primary metric
+    whole batches        A over the first samples of the test set alone, as a loader has it that drops the last batch
 
 For regression A is R², the coefficient of determination.
 """
@@ -49,14 +50,24 @@ def agreement(scores: Tensor, targets: Tensor) -> float:
     return float(1 - residual / spread) if spread > 0 else 0.0
 
 
-def evaluate(network: LogicNetwork, source: BitSource, targets: Tensor) -> dict[str, float | None]:
-    """Hard and soft agreement on one set; hard is None for a network that is not Boolean."""
-    soft = agreement(scores_of(network, source, soft=True), targets)
+def evaluate(
+    network: LogicNetwork, source: BitSource, targets: Tensor, *, whole_batches: int | None = None
+) -> dict[str, float | None]:
+    """Hard and soft agreement on one set; hard is None for a network that is not Boolean.
+
+    With ``whole_batches`` also the agreement of so many first samples: hard, or soft where that is all there is.
+    """
+    scores = scores_of(network, source, soft=True)
+    soft = agreement(scores, targets)
     try:
-        hard: float | None = agreement(scores_of(network, source, soft=False), targets)
+        scores = scores_of(network, source, soft=False)
+        hard: float | None = agreement(scores, targets)
     except NotBooleanError:
         hard = None
-    return {"hard": hard, "soft": soft, "discretisation_gap": None if hard is None else soft - hard}
+    values = {"hard": hard, "soft": soft, "discretisation_gap": None if hard is None else soft - hard}
+    if whole_batches is not None:
+        values["accuracy_whole_batches"] = agreement(scores[:whole_batches], targets[:whole_batches])
+    return values
 
 
 def summary(metrics: list[dict[str, Any]], last: int = 10) -> dict[str, Any]:

@@ -99,7 +99,11 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
     y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
     if not config.validation_fraction:
         return TrainingData(
-            bit_source(dataset.x_train, dataset.encoder), y_train, bit_source(dataset.x_test, dataset.encoder), y_test
+            bit_source(dataset.x_train, dataset.encoder),
+            y_train,
+            bit_source(dataset.x_test, dataset.encoder),
+            y_test,
+            whole_batches=_whole_batches(config, len(y_test)),
         )
     kept, apart = stratified_split(y_train.numpy(), test_fraction=config.validation_fraction, seed=config.seed)
     if not len(apart):
@@ -112,7 +116,19 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
         bit_source(dataset.x_train[apart], dataset.encoder),
         y_train[apart],
         keep_best=True,
+        whole_batches=_whole_batches(config, len(apart)),
     )
+
+
+def _whole_batches(config: RunConfig, samples: int) -> int | None:
+    if not config.whole_batches:
+        return None
+    if samples < config.batch_size:
+        raise ValueError(
+            f"whole_batches needs at least a batch to evaluate, got {samples} samples and "
+            f"batch_size={config.batch_size}; leave it out, or use batch_size={samples} or less"
+        )
+    return samples // config.batch_size * config.batch_size
 
 
 def execute(

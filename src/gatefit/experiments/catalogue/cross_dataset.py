@@ -13,6 +13,7 @@ from gatefit.experiments.catalogue.reading import (
     discretisation_gap,
     generalisation_gap,
     last_accuracy,
+    repetition,
 )
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment, paper_row
 from gatefit.experiments.catalogue.wording import number
@@ -204,11 +205,13 @@ def show_significance(sheet: Sheet) -> None:
         cells = [Cell(gap), Cell(Value(test.t, unit=""), theirs[0]), Cell(Value(test.p, unit=""), theirs[1])]
         rows.append((sheet.name(dataset), cells))
         said = f" (paper: {number(theirs[1], 3)})" if theirs[1] is not None else ""
-        text = f"{sheet.name(dataset)}: {gap.mean:+.2f} points over {len(pairs)} seeds, p = {test.p:.2g}{said}"
+        text = f"{sheet.name(dataset)}: {gap.mean:+.2f} points over {len(pairs)} pairs, p = {test.p:.2g}{said}"
         # Two or three seeds seldom have the power to say no.
         apart = test.p < 0.05
         significant[dataset] = Part(gap.mean > 0 if apart else None, text, why="" if apart else "inconclusive")
-    sheet.table("M-CovJac against M-STE, paired over seeds", ("CovJac - STE", "t", "p"), rows, digits=3, best="none")
+    sheet.table(
+        "M-CovJac against M-STE, paired over repetitions", ("CovJac - STE", "t", "p"), rows, digits=3, best="none"
+    )
     for dataset, more in (("cifar10", ""), ("monks-2", " with more seeds")):
         text = f"M-CovJac beats M-STE significantly (p < 0.05) on {DATASET_NAMES[dataset]}{more}"
         sheet.claim(text, significant[dataset], id=dataset)
@@ -237,12 +240,12 @@ def show_significance(sheet: Sheet) -> None:
 
 
 def _paired(sheet: Sheet, dataset: str) -> list[tuple[float, float]]:
-    """(CovJac, M-STE) of every seed that has both."""
+    """(CovJac, M-STE) of every repetition that has both."""
     both = []
     for method in ("multilinear-covjac", "multilinear-ste"):
         found = sheet.records(dataset, method)
-        both.append({record.config.seed: last_accuracy(record) for record in found})
-    pairs = ((both[0][seed], both[1][seed]) for seed in sorted(set(both[0]) & set(both[1])))
+        both.append({repetition(record): last_accuracy(record) for record in found})
+    pairs = ((both[0][each], both[1][each]) for each in sorted(set(both[0]) & set(both[1])))
     return [(high, low) for high, low in pairs if high is not None and low is not None]
 
 

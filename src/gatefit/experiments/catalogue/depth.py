@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gatefit.experiments.catalogue.reading import best_accuracy
-from gatefit.experiments.catalogue.sheet import Part, Sheet, above, best_of, experiment, loss, paper_row
+from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment, loss, paper_row
 from gatefit.experiments.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.experiments.paper_values import Block, paper, paper_number
 from gatefit.experiments.scales import DEPTHS, MAIN_METHODS, METHOD_NAMES, SETTINGS
@@ -93,7 +93,10 @@ def show_depth(sheet: Sheet, dataset: str) -> None:
         mine = {METHOD_NAMES[m]: values[m, depth] for m in MAIN_METHODS}
         parts.append(best_of(f"L={depth}", mine, paper=paper_row(block, MAIN_METHODS, depth)))
     sheet.claim(f"M-CovJac is the best method at every depth on {sheet.name(dataset)}", *parts, id="best-everywhere")
+    if dataset == "mnist":
+        _corollary(sheet)
     if dataset == "adult":
+        _adult_at_one(sheet)
         said = [paper_number("app:depth-h6", dataset, where) for where in ("text", "appendix")]
         sheet.note("The paper's own table has M-STE ahead of M-CovJac at L=3; its text gives CovJac's loss from L=6 "
                    f"to L=12 as {said[0]} and as {said[1]} points.")  # fmt: skip
@@ -106,6 +109,32 @@ def show_depth(sheet: Sheet, dataset: str) -> None:
                    "at L=3.")  # fmt: skip
     elif dataset == "cifar100":
         sheet.note("The paper prints CovJac in bold at L=3, where its table has Soft-Mix and Gumbel-ST ahead.")
+
+
+def _corollary(sheet: Sheet) -> None:
+    """The numbers for L=12 that stand beside the corollary on methods that commit to one gate."""
+    block = paper("tab:depth/corollary")
+    rows = [(METHOD_NAMES[m], [sheet.cell(block[m, 12], "mnist", m, depth=12)]) for m in MAIN_METHODS]
+    title = f"{sheet.name('mnist')}, L=12, beside the corollary's own numbers: {sheet.measure}, %"
+    sheet.table(title, ("L=12",), rows)
+
+
+def _adult_at_one(sheet: Sheet) -> None:
+    """CovJac at τ = 1, where the paper's loses a point with depth."""
+    block, m = paper("tab:adult-depth/tau-1"), "multilinear-covjac"
+    shallow, deep = (sheet.cell(block[m, d], "adult", m, depth=d, temperature=None) for d in (6, 12))
+    lost, words = loss("M-CovJac at τ = 1", shallow.value, deep.value, (block[m, "loss"], Value(0.0)), _FROM_SIX)
+    fallen = Cell(
+        None if lost is None else Value(lost, unit="pp"), block[m, "loss"], "" if lost is not None else NO_RUNS
+    )
+    title = f"{sheet.name('adult')}: M-CovJac at τ = 1, {sheet.measure}, %"
+    sheet.table(title, ("L=6", "L=12", "lost"), [("M-CovJac, τ = 1", [shallow, deep, fallen])], best="none")
+    sheet.claim(
+        "At τ = 1 M-CovJac loses accuracy with depth on Adult", Part(None if lost is None else lost > 0.0, words)
+    )
+
+
+_FROM_SIX = " from L=6 to L=12"
 
 
 def show_figure(sheet: Sheet) -> None:

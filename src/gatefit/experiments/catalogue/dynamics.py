@@ -167,6 +167,11 @@ def show_gradients(sheet: Sheet) -> None:
         digits=3,
         best="none",
     )
+    early = paper("app:gradnorm/covjac")["ratio", "first"]
+    starts = {d: series[d, "multilinear-covjac"][:1] for d in ("cifar10", "mnist")}
+    cells = [Cell(Value(s[0], unit="") if s else None, early, "" if s else NO_RUNS) for s in starts.values()]
+    first = [("M-CovJac", cells)]
+    sheet.table("The ratio at the first evaluation", [sheet.name(d) for d in starts], first, digits=3, best="none")
     sheet.figure("Gradient ratio over training", *panels)
     chosen = judges.where or judges.dataset
     ste, covjac = series[chosen, "multilinear-ste"], series[chosen, "multilinear-covjac"]
@@ -265,6 +270,18 @@ def show_entropy(sheet: Sheet) -> None:
         f"Gate entropy of Soft-Mix on {sheet.name('mnist')}, nats", ("before", "after"), rows, digits=3, best="none"
     )
     sheet.figure("Gate entropy of Soft-Mix by layer", *panels)
+    every = []
+    for m in (*COMPARED, "gumbel-st"):
+        means = []
+        for depth in (6, DEEP):
+            records = sheet.records("mnist", m, depth=depth)
+            for step in (0, None):
+                mean = summarise((diagnostic(r, "entropy", "mean", step=step) for r in records), "")
+                means.append(Cell(mean, None, "" if mean else NO_RUNS))
+        every.append((METHOD_NAMES[m], means))
+    columns = [f"L={depth}, {when}" for depth in (6, DEEP) for when in ("before", "after")]
+    title = f"Mean gate entropy of every method on {sheet.name('mnist')}, nats"
+    sheet.table(title, columns, every, digits=3, best="none")
     drops = {d: [line[0][1] - line[-1][1] for line in lines if line] for d, lines in layers.items()}
     shallow, deep = drops[6], drops[DEEP]
     early = [line[0][1] - line[1][1] for line in layers[6] if len(line) > 1]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gatefit.experiments.catalogue.noise import difference
+from gatefit.experiments.catalogue.operations import baseline_size, circuit_size
 from gatefit.experiments.catalogue.reading import (
     best_accuracy,
     discretisation_gap,
@@ -12,9 +13,11 @@ from gatefit.experiments.catalogue.reading import (
     summarise,
 )
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment, paper_row
+from gatefit.experiments.catalogue.wording import listed
 from gatefit.experiments.outcome import Cell, Experiment, Value
+from gatefit.experiments.paper_text import CIRCUIT_SIZE, SIZES
 from gatefit.experiments.paper_values import paper, paper_number
-from gatefit.experiments.scales import MAIN_METHODS, METHOD_NAMES, baseline_runs, width_name
+from gatefit.experiments.scales import MAIN_METHODS, METHOD_NAMES, SETTINGS, baseline_runs, width_name
 from gatefit.training.config import RunConfig
 
 WIRINGS = 5
@@ -167,6 +170,7 @@ def show_baselines(sheet: Sheet) -> None:
         values[m, dataset] = sheet.value(dataset, m)
     columns = [sheet.name(dataset) for dataset in datasets]
     sheet.table("Floating-point networks on the same bits: accuracy, %", columns, rows)
+    _sizes(sheet)
     for dataset in datasets:
         known = [name for name in BASELINES if name.startswith("cnn") and values.get((name, dataset)) is not None]
         best = known[-1] if known else "cnn-2x2-6"
@@ -199,7 +203,35 @@ def show_baselines(sheet: Sheet) -> None:
             "are too slow for it. Circuits and fully connected networks train for the usual steps."
         )
     if sheet.scale == "paper":
-        sheet.note("The parameter counts of the paper are those of MNIST; on CIFAR-10 its MLPs read 95,232 bits.")
+        sheet.note("The paper's counts of its MLPs are those of MNIST; on CIFAR-10 they read 95,232 bits.")
+
+
+def _sizes(sheet: Sheet) -> None:
+    """What each network needs on MNIST at the paper's size: counted, beside what the paper prints."""
+    rows = []
+    for name in BASELINES:
+        size = baseline_size(name)
+        cells = [
+            Cell(Value(float(value), unit=""), theirs)
+            for value, theirs in zip((size.parameters, size.multiplications), SIZES[name], strict=True)
+        ]
+        rows.append((METHOD_NAMES[name], [*cells, Cell(Value(4.0 * size.parameters / 1000, unit="KB"))]))
+    setting = SETTINGS["paper"]["mnist"]
+    circuit = circuit_size(784, setting.width, 6)
+    theirs = SIZES["multilinear-covjac"]
+    note = f"{circuit.wiring_bytes / 1000:,.0f} KB more for the wiring"
+    cells = [
+        Cell(Value(float(circuit.parameters), unit=""), theirs[0]),
+        Cell(Value(0.0, unit=""), theirs[1]),
+        Cell(Value(circuit.gate_bytes / 1000, unit="KB"), CIRCUIT_SIZE.replace("\\,", " "), note),
+    ]
+    rows.append((f"{METHOD_NAMES['multilinear-covjac']}, 6 × {width_name(setting.width)}", cells))
+    columns = ("parameters in training", "multiplications a sample", "stored when deployed")
+    sheet.table("Sizes on MNIST, counted", columns, rows, digits=0, best="none")
+    sheet.note("Stored: four bytes a parameter; of a circuit four bits a gate, its wiring apart.")
+    colour = {name: baseline_size(name, bits=95_232, side=32).parameters for name in ("cnn-2x2-6", "cnn-3x3-6")}
+    words = listed([f"{METHOD_NAMES[name]} {count:,}" for name, count in colour.items()])
+    sheet.note(f"The paper's counts of its six convolutions are those of CIFAR-10's 93 planes: {words} parameters.")
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -30,7 +30,7 @@ from gatefit.experiments.outcome import (
     Value,
 )
 from gatefit.experiments.paper_values import Block
-from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, runs
+from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, rule_runs, runs
 from gatefit.training.config import RunConfig
 
 NOT_HERE: Final = "data set not part of this scale"
@@ -70,10 +70,18 @@ class Sheet:
         return dataset_name(self.scale, dataset)
 
     def configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
-        """The runs of a method on a data set, one for each seed."""
+        """The runs of a method on a data set, one for each repetition."""
+        self._mention(dataset)
+        return runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def rule_configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
+        """The same with the rule of thumb's class scores, one wiring and one split, one for each seed."""
+        self._mention(dataset)
+        return rule_runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def _mention(self, dataset: str) -> None:
         if dataset not in self._datasets:
             self._datasets.append(dataset)
-        return runs(self.scale, self.seeds, dataset, method, **changes)
 
     def get(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
         """The finished ones among these runs."""
@@ -90,9 +98,11 @@ class Sheet:
         """A figure of those runs: mean and standard deviation over seeds."""
         return self._summarise(self.records(dataset, method, **changes), metric, unit)
 
-    def _summarise(self, records: Sequence[RunRecord], metric: Metric, unit: str) -> Value | None:
+    def _summarise(
+        self, records: Sequence[RunRecord], metric: Metric, unit: str, *, population: bool = False
+    ) -> Value | None:
         """The figure; the accuracy of one run gets the noise that several like it have."""
-        value = summarise(map(metric, records), unit)
+        value = summarise(map(metric, records), unit, population=population)
         if value is None or value.count > 1 or metric not in (last_accuracy, best_accuracy):
             return value
         dataset = records[0].config.dataset
@@ -119,13 +129,19 @@ class Sheet:
         return self.cell_of(self.configs(dataset, method, **changes), paper, metric, unit)
 
     def cell_of(
-        self, configs: Sequence[RunConfig], paper: Value | str | None, metric: Metric = last_accuracy, unit: str = "%"
+        self,
+        configs: Sequence[RunConfig],
+        paper: Value | str | None,
+        metric: Metric = last_accuracy,
+        unit: str = "%",
+        *,
+        population: bool = False,
     ) -> Cell:
-        """The same for an explicit list of runs."""
+        """The same for an explicit list of runs; ``population``: with the population's standard deviation."""
         if not configs:
             return Cell(None, paper, NOT_HERE)
         found = self.get(configs)
-        value = self._summarise(found, metric, unit)
+        value = self._summarise(found, metric, unit, population=population)
         if not found:
             note = NO_RUNS
         elif value is None:

@@ -1,13 +1,17 @@
 """CovJac's temperature (app. tau): ω = softmax(-‖c - G_j‖²/τ); low τ decouples c_ab, high τ blurs the gates."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from gatefit.experiments.catalogue.reading import diagnostic
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, experiment
-from gatefit.experiments.outcome import Cell, Experiment, Panel, Series
+from gatefit.experiments.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.experiments.paper_values import paper
 
 TEMPERATURES = (0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0)
 METHOD = "multilinear-covjac"
+_COLLAPSED = 0.1
+"""Below it CovJac is a straight-through snap in all but name: the coupling of c_ab is gone."""
 
 
 def _fixed(tau: float) -> dict[str, Any]:
@@ -109,7 +113,28 @@ def show_temperature(sheet: Sheet) -> None:
         ),
         id="adult-learned",
     )
+    _learned(sheet, datasets)
     sheet.note("The paper says that no temperature has to be tuned for a data set, and uses τ = 0.1 on Adult.")
+
+
+def _learned(sheet: Sheet, datasets: Sequence[str]) -> None:
+    """The temperatures at the end, lowest and highest over layers and runs."""
+    block, rows, parts = paper("app:tau/learned"), [], []
+    for dataset in datasets:
+        found = [diagnostic(r, "commitment", "temperatures") for r in sheet.records(dataset, METHOD, **LEARNABLE)]
+        values = [float(tau) for layers in found if layers for tau in layers]
+        note = "" if values else NO_RUNS if not found else "not recorded by these runs"
+        ends = (min(values), max(values)) if values else (None, None)
+        cells = [
+            Cell(None if end is None else Value(end, unit=""), block["by-layer", column], note)
+            for end, column in zip(ends, block.columns, strict=True)
+        ]
+        rows.append((sheet.name(dataset), cells))
+        low = sum(tau < _COLLAPSED for tau in values)
+        text = f"{low} of {len(values)} layers below {_COLLAPSED}" if values else note
+        parts.append(Part(low > len(values) / 2 if values else None, f"{sheet.name(dataset)}: {text}"))
+    sheet.table("Learned temperatures of the layers at the end", ("lowest", "highest"), rows, digits=3, best="none")
+    sheet.claim("Learned temperatures collapse in most layers", *parts, id="learned-collapse")
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (
