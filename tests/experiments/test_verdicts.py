@@ -11,6 +11,7 @@ import pytest
 
 import gatefit
 from fake_runs import fake_record, fake_results, paper_like
+from gatefit.experiments.catalogue.cross_dataset import _same_ranking
 from gatefit.experiments.catalogue.longest import NARROWEST, WHERE, longest
 from gatefit.experiments.catalogue.noise import difference, error_of, exceeds, single_run_noise
 from gatefit.experiments.catalogue.sheet import Part, Sheet, above
@@ -138,11 +139,17 @@ def test_networks_at_chance_say_nothing_of_recovery():
 
 
 def test_two_rankings_differ_only_where_methods_are_apart_in_both():
-    def noisy(config):
-        swap = 0.02 * (1 if config.seed % 2 else -1) if config.dataset == "adult" else 0.0
-        return paper_like(config) + swap
+    def values(spread, **means):
+        return {name: Value(mean, spread, 3 if spread is not None else 1) for name, mean in means.items()}
 
-    assert check_of(shown("tab:best-acc", noisy), "ranking").finding in ("holds", "level")
+    last, best = {"a": 90.0, "b": 89.0}, {"a": 91.0, "b": 92.0}
+    assert _same_ranking("x", values(0.1, **last), values(0.1, **last)).holds is True
+    assert _same_ranking("x", values(0.1, **last), values(0.1, **best)).holds is False
+    assert _same_ranking("x", values(5.0, **last), values(0.1, **best)).why == "level"
+    assert (
+        _same_ranking("x", values(None, **last), values(None, **best)).why == "level"
+    )  # nothing is known of the noise
+    assert _same_ranking("x", values(0.1, **last), {"a": None, "b": None}).why == ""
 
 
 def test_what_cannot_fail_is_so_by_definition():

@@ -121,7 +121,8 @@ def _same_ranking(where: str, last: dict[str, Value | None], best: dict[str, Val
         (high, low)
         for high, low in itertools.combinations(orders[0], 2)
         if all(
-            exceeds(sign * (values[high].mean - values[low].mean), error_of(values[high], values[low]))[0]
+            (error := error_of(values[high], values[low])) is not None
+            and exceeds(sign * (values[high].mean - values[low].mean), error)[0]
             for sign, values in zip((1, -1), ours, strict=True)
         )
     ]
