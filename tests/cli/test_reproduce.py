@@ -64,7 +64,7 @@ def test_json_is_one_object_with_our_numbers_and_the_papers(filled, gatefit):
     (table,) = outcome["tables"]
     name, cells = table["rows"][1]
     assert name == "MONK's-2"
-    assert cells[3]["paper"] == {"mean": 86.06, "std": 2.17, "count": 3, "unit": "%"}
+    assert cells[3]["paper"] == {"mean": 86.06, "std": 2.17, "count": 3, "unit": "%", "error": None}
     assert 30 < cells[3]["ours"]["mean"] < 90
 
 

@@ -32,7 +32,9 @@ def report(
     out: Annotated[Path, typer.Option(help="folder for report.md, report.html and figures")] = Path("report"),
     docs: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE.md", help="write one Markdown page there instead", show_default=False),
+        typer.Option(
+            metavar="PAGE.md", help="write a Markdown page and those behind it there instead", show_default=False
+        ),
     ] = None,
     scale: Annotated[
         list[str] | None,

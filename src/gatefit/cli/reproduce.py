@@ -207,7 +207,7 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         count = sum(len(outcome.missing) for outcome in empty) if len(empty) > 1 else len(first.missing)
         raise UserError(
             f"none of the {count} runs of {what} at {first.scale} scale is finished; "
-            f"make them with: {command(first, store)}"
+            f"make them with: {command(first.label, first.scale, store)}"
         )
     if out is not None:
         written = write_page(outcomes, out)
@@ -222,7 +222,10 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         )
     if table_only and empty:
         for outcome in empty:
-            typer.echo(f"{outcome.label}: no finished run yet; make them with: {command(outcome, store)}", err=True)
+            typer.echo(
+                f"{outcome.label}: no finished run yet; make them with: {command(outcome.label, outcome.scale, store)}",
+                err=True,
+            )
 
 
 def _again(context: typer.Context) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatefit.cli import output
+from gatefit.cli import output, runs_missing
 from gatefit.cli.errors import FAILED, UserError, check_choice, one_line
 from gatefit.cli.options import AsJson, DataDir
 from gatefit.training.config import RunConfig
@@ -24,7 +24,7 @@ EXAMPLE = (
 
 app = typer.Typer(
     name="runs",
-    help="List, show, compare, export and import the runs of a store.",
+    help="List, show, compare, export and import the runs of a store, and list those that are missing.",
     epilog="\n\n".join(("Example:", *EXAMPLE)),
     invoke_without_command=True,
 )
@@ -58,6 +58,9 @@ class Diagnostics(str, Enum):
     curves = "curves"
     ends = "ends"
     none = "none"
+
+
+app.command("missing", epilog=runs_missing.EPILOG)(runs_missing.missing)
 
 
 @app.callback()

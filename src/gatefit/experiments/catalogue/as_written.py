@@ -8,7 +8,7 @@ IWP         z = Σ s_ij φ_ij, soft, without an activation
 from typing import Any, Final
 
 from gatefit.experiments.catalogue.extra import NARROW, SHORT
-from gatefit.experiments.catalogue.interaction import difference
+from gatefit.experiments.catalogue.noise import difference
 from gatefit.experiments.catalogue.reading import accuracy_until
 from gatefit.experiments.catalogue.sheet import Part, Sheet, above, experiment
 from gatefit.experiments.outcome import Experiment, Value
@@ -73,7 +73,7 @@ def show_readings(sheet: Sheet) -> None:
         )
     soft = v["IWP, no activation (soft)", 6]
     sheet.claim(
-        "IWP without an activation stays far below M-STE (paper: by 20 points)",
+        "IWP without an activation stays far below M-STE",
         above("L=6", ("M-STE", v["M-STE", 6]), ("IWP", soft), by=5.0),
     )
     sheet.note("The paper's values are those of 64,000 gates a layer after 50,000 steps (tab:basis-constraint-depth).")

@@ -1,10 +1,11 @@
 """Runs beside the paper's that a small machine can afford at, or near, the paper's own scale."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any, Final
 
-from gatefit.experiments.catalogue.interaction import difference
+from gatefit.experiments.catalogue.noise import difference
 from gatefit.experiments.catalogue.reading import accuracy_until, best_accuracy, discretisation_gap
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment, loss
 from gatefit.experiments.outcome import Cell, Experiment, Scale, Value
@@ -49,7 +50,7 @@ def show_monks(sheet: Sheet) -> None:
     rows.append(("Gumbel-ST, noise in both passes", literal))
     sheet.table(f"{sheet.name('monks-2')}: accuracy, %", (sheet.measure, "best checkpoint", "DG"), rows)
     values = sheet.methods("monks-2", MONKS_METHODS)
-    sheet.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values))
+    sheet.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values), id="best-of-seven")
     sheet.claim(
         "M-STE is behind Soft-Mix on MONK's-2, which needs every pairwise interaction",
         above(
@@ -58,10 +59,12 @@ def show_monks(sheet: Sheet) -> None:
             ("M-STE", values["M-STE"]),
             (last["soft-mix", "monks-2"], last["multilinear-ste", "monks-2"]),
         ),
+        id="ste-behind-soft-mix",
     )
     sheet.claim(
         "The polynomial basis beats the corner basis under STE on MONK's-2",
         above("", ("M-STE", values["M-STE"]), ("IWP-STE", values["IWP-STE"])),
+        id="basis",
     )
 
 
@@ -109,9 +112,10 @@ def _depth_claims(sheet: Sheet, dataset: str, values: dict[tuple[str, int], Valu
     sheet.claim(
         f"From L=6 to L=12 Soft-Mix loses more than M-CovJac on {name}",
         Part(None if soft is None or covjac is None else soft > covjac + 1.0, words),
+        id="soft-mix-loses-more",
     )
     held = None if missing or covjac is None else covjac < 1.0
-    sheet.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words))
+    sheet.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words), id="covjac-holds")
 
 
 def show_mnist(sheet: Sheet) -> None:
@@ -146,7 +150,7 @@ def _agreement(sheet: Sheet, cells: Sequence[tuple[str, Cell]]) -> None:
     holds = None if len(apart) < len(cells) and abs(most) <= 1.0 else abs(most) <= 1.0
     text = f"{len(apart)} of {len(cells)} with runs; farthest apart: {name} by {most:+.2f}" if apart else NO_RUNS
     claim = "Every method at every depth is within a point of the paper's accuracy (not a claim of the paper)"
-    sheet.claim(claim, Part(holds, text))
+    sheet.claim(claim, Part(holds, text), id="agreement")
 
 
 def show_basis(sheet: Sheet) -> None:
@@ -165,8 +169,10 @@ def show_basis(sheet: Sheet) -> None:
     sheet.table(title, ("accuracy, %", "M-STE less it"), rows, best="none")
     asked, *others = parts.values()
     evidence = f"{asked.evidence} (paper: about +{theirs.mean:.0f})" if isinstance(theirs, Value) else asked.evidence
-    sheet.claim("The polynomial basis beats the corner basis under STE on MNIST", Part(asked.holds, evidence))
-    sheet.claim("M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)", *others)
+    text = "The polynomial basis beats the corner basis under STE on MNIST"
+    sheet.claim(text, replace(asked, evidence=evidence), id="basis")
+    text = "M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)"
+    sheet.claim(text, *others, id="basis-however")
     sheet.note("The paper gives the difference at 8,000 gates a layer in its caveats, without the two accuracies.")
     sheet.note(
         "IWP-STE snaps each corner weight s to the nearer of 0 and 1. The rows below it are other ways to read its "
@@ -195,7 +201,7 @@ def show_encoding(sheet: Sheet) -> None:
             parts.append(above(METHOD_NAMES[m], ("hours set", cells[0].value), ("hours 0", cells[1].value)))
         rows.append((METHOD_NAMES[m], cells))
     sheet.table("Adult: accuracy, %, by encoding", ("hours columns set", "hours columns 0 (difflogic)"), rows)
-    sheet.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts)
+    sheet.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts, id="hours-help")
     sheet.note(_RULE)
 
 
@@ -222,8 +228,9 @@ def show_class_scores(sheet: Sheet) -> None:
             values[method] = soft.value
             parts.append(above(method, (f"T = {softness:g}", soft.value), ("the rule", rule.value)))
         best.append(best_of(sheet.name(name), values))
-        sheet.claim(f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)", *parts)
-    sheet.claim("M-CovJac is the best method with softer class scores too", *best)
+        text = f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)"
+        sheet.claim(text, *parts, id=f"softer-helps-{name}")
+    sheet.claim("M-CovJac is the best method with softer class scores too", *best, id="best")
     sheet.table("Accuracy, %, by the temperature T of the class scores", columns, rows.items())
     sheet.note(
         "The rule: T = 0.36 √(gates a class), the default. Beside it T = 20 √(gates a class / 128), which gives "

@@ -5,7 +5,7 @@ import statistics
 from typing import Any, Final
 
 from gatefit.experiments.catalogue.extra import LITERAL_GUMBEL, MONKS_METHODS
-from gatefit.experiments.catalogue.interaction import difference
+from gatefit.experiments.catalogue.noise import difference
 from gatefit.experiments.catalogue.reading import (
     best_accuracy,
     best_whole_batch_accuracy,

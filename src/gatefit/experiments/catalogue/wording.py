@@ -42,9 +42,8 @@ def notes(scale: Scale, datasets: Sequence[str], configs: Sequence[RunConfig]) -
         )
     if any(config.method == "gumbel-st" and config.noise_in == "backward" for config in configs):
         remarks.append(
-            "Gumbel-ST is our variant with noise in the gradient alone. With noise in the forward pass, as it is "
-            "usually written down, it stays far below the paper's figures here; the paper does not say which it ran "
-            "(docs/gumbel.md)."
+            "Gumbel-ST is our variant with noise in the gradient alone; the paper does not say which it ran. With "
+            "noise in the forward pass too, as it is usually written down: extra:monks-methods, docs/gumbel.md."
         )
     if any(counted_evaluations(config) != 10 for config in configs) and scale != "paper":
         remarks.append(
