@@ -99,7 +99,7 @@ def straight_through(
     latent: Float[Tensor, "*shape"],
     value: Float[Tensor, "*shape"],
     basis: Float[Tensor, "4 4"] | None = None,
-) -> Float[Tensor, "gates 4"]:
+) -> Float[Tensor, "*shape"]:
     """Forward ``value``; backward ∂L/∂latent = A ∂L/∂value, with A = ``basis`` on rows of four (None: the identity)."""
     result = _StraightThrough.apply(latent, value.detach(), basis)
     assert isinstance(result, Tensor)

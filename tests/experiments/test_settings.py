@@ -92,7 +92,7 @@ def test_every_run_of_the_results_keeps_its_name_and_is_asked_for():
 
 def test_pages_say_why_each_temperature():
     each = experiment("tab:mnist-main")
-    notes = " ".join(each.show(Results(lambda identity: None, scale="paper", seeds=SEEDS)).notes)
+    notes = " ".join(each.show(Results(lambda identity: None, scale="paper", seeds=SEEDS)).protocol)
     for dataset in SETTINGS["paper"].keys() - {"tiny-imagenet"}:
         scores = CLASS_SCORES[dataset]
         said = " and ".join(f"{temperature:g}" for temperature in scores.temperatures)

@@ -109,6 +109,15 @@ def test_an_export_of_curves_keeps_the_ends_and_what_is_drawn_over_time(filled, 
     assert again[2] == (tmp_path / "diagnostics.jsonl").read_bytes()
 
 
+def test_curves_are_those_of_the_first_wiring(filled, tmp_path):
+    with open_results(filled) as source:
+        first = source.records(rows=True)
+    others = [replace(record, config=replace(record.config, wiring_seed=2)) for record in first]
+    assert write_export([*first, *others], tmp_path, diagnostics="ends")["diagnostics.jsonl"] == 2 * 3 * 7 * 2
+    curves = write_export(others, tmp_path, diagnostics="curves")
+    assert curves == {"runs.csv": 6, "metrics.csv": 4 * 3, "diagnostics.jsonl": 0}
+
+
 def test_errors_are_exported_without_paths_and_addresses():
     text = "the files of x were not found in /home/me/data, ~/data: see https://host.example/a?b=c (or ../near)\nmore"
     assert public_error(text) == "the files of x were not found in …, …: see … (or ../near)"

@@ -31,8 +31,8 @@ METRICS: Final = "metrics.csv"
 DIAGNOSTICS: Final = "diagnostics.jsonl"
 
 Kept = Literal["all", "curves", "ends", "none"]
-"""Diagnostics of every evaluation, of each run's first and last with what is drawn over time between them, of the first
-and last alone, or none."""
+"""Diagnostics of every evaluation, of each run's first and last with what is drawn over time between them (on the first
+wiring: no figure looks inside the others), of the first and last alone, or none."""
 
 _CURVES: Final[Mapping[str, tuple[str, ...]]] = {
     "gradient_norms": ("c_0", "c_a", "c_ab", "c_b", "l1_ratio", "ratio"),
@@ -160,6 +160,8 @@ def _run_line(record: RunRecord) -> tuple[str, ...]:
 
 def _diagnostic_lines(record: RunRecord, kept: Kept) -> list[str]:
     lines = []
+    if kept == "curves" and record.config.wiring_seed:
+        kept = "none"
     for name in sorted(record.diagnostics):
         by_step = record.diagnostics[name]
         steps = sorted(by_step)
