@@ -14,7 +14,7 @@ from gatefit.training.checkpoint import CheckpointError
 from gatefit.training.config import RunConfig
 from gatefit.training.folder import locked, read_made
 from gatefit.training.loop import Observer
-from gatefit.training.machine import code_version, machine
+from gatefit.training.machine import code_version, machine, same_bits_on
 from gatefit.training.metrics import evaluate
 from gatefit.training.runs import (
     RunFolderError,
@@ -119,11 +119,19 @@ def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monk
     first = read_made(tmp_path)
     assert first["code_version"] == code_version()
     assert first["machine"] == machine()
+    assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(CONFIG)
     assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
+
+
+def test_matrix_products_have_the_same_bits_on_the_same_processor_only():
+    everywhere = same_bits_on(CONFIG)
+    assert (everywhere == "x86-64 with AVX2") == (torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"))
+    for change in ({"readout": "linear"}, {"method": "iwp-free"}, {"method": "mlp"}):
+        assert machine()["cpu"] in same_bits_on(replace(CONFIG, **change))
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"seconds": "long"}'])

@@ -78,7 +78,7 @@ def execute_baseline(
             state = TrainingState(step=rows[-1]["step"], metrics=rows)
             return BaselineRun(folder, config, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
-        made = MadeFile(folder)
+        made = MadeFile(folder, config)
 
         def begin(state: TrainingState) -> None:
             made.begin(state)

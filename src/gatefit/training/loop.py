@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from jaxtyping import Int64
 from torch import Tensor
-from torch.nn import functional
 
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
+from gatefit.ops.cross_entropy import cross_entropy
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import RunConfig
@@ -95,7 +95,7 @@ def make_optimiser(config: RunConfig, network: LogicNetwork) -> torch.optim.Opti
 def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
     """Cross-entropy for class indices, squared error for real targets; weighted mean over the batch."""
     if targets.dtype == torch.int64:
-        losses = functional.cross_entropy(scores, targets, reduction="none")
+        losses = cross_entropy(scores, targets)
     else:
         losses = (scores[:, 0] - targets.to(scores.dtype)).square()
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)

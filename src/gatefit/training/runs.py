@@ -166,7 +166,7 @@ def execute(
             network,
             training_data(config, dataset),
             folder=folder / "checkpoints",
-            observers=[*observers, MetricsFile(folder), MadeFile(folder)],
+            observers=[*observers, MetricsFile(folder), MadeFile(folder, config)],
             should_stop=should_stop,
             threads=threads,
             worker=worker,

@@ -125,8 +125,8 @@ def execute_side_by_side(
         raise ValueError("side by side needs validation_fraction=0; train these runs one by one")
     networks = [build_network(config, dataset) for config in configs]
     watching = [
-        (*own, MetricsFile(folder), MadeFile(folder, share=1 / len(configs)))
-        for own, folder in zip(observers or [()] * len(configs), folders, strict=True)
+        (*own, MetricsFile(folder), MadeFile(folder, config, share=1 / len(configs)))
+        for own, folder, config in zip(observers or [()] * len(configs), folders, configs, strict=True)
     ]
     with contextlib.ExitStack() as locks:
         for config, folder in zip(configs, folders, strict=True):
