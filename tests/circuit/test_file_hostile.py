@@ -71,6 +71,7 @@ REFUSED = [
     (container('{"a": "' + "{[:," * 1000 + 2 * "\\\\" + '"}', b""), "the header needs a __metadata__ of strings"),
     (container('{"a": "' + 2 * "\\\\" + '", ' + "[{}, " * 1000, b""), "the header has more than 256 objects"),
     (edit(put(metadata=[{}] * 2**20)), "the circuit's description has more than 1048576 objects, lists and keys"),
+    (edit(put(readout={"kind": "group_sum", "temperature": 1e-320})), "cannot be divided by a temperature of 1e-320"),
     (edit(put(inputs=2**31 - 10)), "2147483638 inputs in "),
     (edit(put(inputs=2**20 + 1)), "1048577 inputs in "),
     (container('{"a": 1, "a": 1}', b""), "the header: the key 'a' appears twice"),

@@ -157,3 +157,34 @@ def test_print_is_one_short_line():
     assert repr(encoded) == (
         "<Circuit: 5000 inputs, 2 gates, 2 outputs, Affine of 1 value, encoder=Threshold(threshold=0.5)>"
     )
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-290, 1e-30, 1.0, 1e300])
+def test_probabilities_are_finite_at_every_temperature(temperature):
+    chances = small(readout=GroupSum([0, 1], [10**6, 0], temperature)).predict_proba(all_patterns(2))
+    assert np.isfinite(chances).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+
+
+def test_probabilities_of_large_offsets_are_exact_to_the_last_unit():
+    close = small(readout=GroupSum([0, 1], [2**61, 2**61 - 1])).predict_proba([[False, False]])
+    np.testing.assert_allclose(close, [[1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))]])
+
+
+@pytest.mark.parametrize(
+    ("readout", "message"),
+    [
+        (
+            lambda: GroupSum([0, 1], [2**61, 0], 1e-300),
+            "scores of up to 2.30584e.18 cannot be divided by a temperature",
+        ),
+        (lambda: GroupSum([0, 1], [0, 0], 5e-324), "scores of up to 2 cannot be divided by a temperature of 5e-324"),
+        (
+            lambda: Linear([[3e38, 3e38]], [0]),
+            "Linear needs scores that float32 holds, got weights that add up to 6e.38",
+        ),
+    ],
+)
+def test_readouts_whose_probabilities_would_not_be_numbers_are_refused(readout, message):
+    with pytest.raises(ValueError, match=message):
+        readout()

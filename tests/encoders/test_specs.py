@@ -39,7 +39,7 @@ def test_every_kind_has_a_specification_here():
 @pytest.mark.parametrize(
     ("name", "path", "value", "message"),
     [
-        ("threshold", ("kind",), "magic", "unknown encoder kind 'magic'; choose one of threshold, thermometer"),
+        ("threshold", ("kind",), "magic", "unknown encoder kind 'magic'; known are threshold, thermometer"),
         ("threshold", ("kind",), ["threshold"], "unknown encoder kind"),
         ("threshold", ("extra",), 1, "unknown: extra"),
         ("threshold", ("parameters",), [], "the parameters of threshold must be a mapping, got"),

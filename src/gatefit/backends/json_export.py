@@ -45,6 +45,10 @@ _READOUT_FIELDS: Final = {
 
 def to_json(circuit: Circuit) -> str:
     """The circuit as JSON text, one field a line."""
+    if circuit.encoder is not None:
+        from gatefit.encoders import check_registered
+
+        check_registered(circuit.encoder)
     fields: dict[str, Any] = {
         "format": FORMAT,
         "version": 1,

@@ -96,6 +96,10 @@ def loads(data: bytes) -> Circuit:
 
 def dumps(circuit: Circuit) -> bytes:
     """The bytes of the circuit's file: the same circuit gives the same bytes, always."""
+    if circuit.encoder is not None:
+        from gatefit.encoders import check_registered
+
+        check_registered(circuit.encoder)
     version, text, tensors = _content(circuit)
     metadata = {
         "format": FORMAT,

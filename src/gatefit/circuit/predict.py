@@ -44,8 +44,9 @@ def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples c
     if isinstance(circuit.readout, Affine):
         raise TypeError("an Affine readout gives a value, not class probabilities; use circuit.predict(x)")
     temperature = circuit.readout.temperature if isinstance(circuit.readout, GroupSum) else 1.0
-    logits = scores(circuit, x).astype(np.float64) / temperature
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    values = scores(circuit, x)
+    # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
+    powers = np.exp((values - values.max(axis=1, keepdims=True)) / np.float64(temperature))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
