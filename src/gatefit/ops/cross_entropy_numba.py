@@ -13,9 +13,11 @@ from typing import Any, Final
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from numba import float32, int32, njit, types
+from numba import float32, int32, types
 from numba.extending import intrinsic
 from torch import Tensor
+
+from gatefit.compiled import njit
 
 _WIDTH: Final = 16
 """Columns that are added up side by side: a register of AVX-512."""
