@@ -18,14 +18,17 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
+from patience import HANG
+
 METHODS = ("multilinear-covjac", "gumbel-st", "multilinear-ste", "soft-mix")
-WORKER = """
+EVERY = 25
+WORKER = f"""
 import sys
 from pathlib import Path
 from gatefit.training.config import RunConfig
 from gatefit.training.runs import execute
 config = RunConfig(dataset="monks-1", method=sys.argv[2], width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
-                   evaluate_every=25, seed=3, schedule=sys.argv[5], validation_fraction=0.25)
+                   evaluate_every={EVERY}, seed=3, schedule=sys.argv[5], validation_fraction=0.25)
 execute(config, folder=Path(sys.argv[1]), threads=int(sys.argv[4]))
 """
 
@@ -59,16 +62,30 @@ def fingerprint_of_checkpoint(folder: Path) -> dict[str, str]:
 
 def complete(folder: Path, method: str, steps: int, threads: int = 1, schedule: str = "cosine") -> None:
     process = start(folder, method, steps, threads, schedule)
-    if process.wait(timeout=300):
+    if process.wait(timeout=HANG):
         raise RuntimeError(f"the run in {folder} ended with exit code {process.returncode}")
 
 
-def kill_at_random(folder: Path, method: str, steps: int, seconds: float, rng: random.Random) -> bool:
+def evaluations(folder: Path) -> int:
+    """How many rows the log has so far."""
+    path = folder / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def kill_at_random(folder: Path, method: str, steps: int, rng: random.Random) -> bool:
     """Start a run, kill it somewhere between its first step and its end; whether it was still running."""
+    # By what it has done, not by the clock: so it hits a run on a slow machine and on a fast one.
+    seen, most = evaluations(folder), steps // EVERY - 4
+    target = rng.randint(min(seen + 1, most), most)
     process = start(folder, method, steps)
-    while process.poll() is None and not (folder / "metrics.jsonl").exists():
-        time.sleep(0.005)
-    time.sleep(rng.uniform(0, seconds))
+    last, pace = None, 0.0
+    while process.poll() is None and seen < target:
+        time.sleep(0.002)
+        if evaluations(folder) > seen:
+            seen, now = evaluations(folder), time.perf_counter()
+            last, pace = now, 0.0 if last is None else now - last
+    # Within the next evaluation, as far as one can tell from the last.
+    time.sleep(rng.uniform(0, pace))
     running = process.poll() is None
     if running:
         os.killpg(process.pid, signal.SIGKILL)
@@ -89,20 +106,17 @@ def kill_after(folder: Path, method: str, steps: int, step: int, schedule: str =
 def trial(workplace: Path, runs: int, seed: int, steps: int) -> tuple[int, int]:
     """(kills that hit a running process, runs that ended differently)."""
     rng = random.Random(seed)
-    expected, durations = {}, {}
+    expected = {}
     for method in METHODS[: max(1, min(len(METHODS), runs))]:
         folder = workplace / f"whole-{method}"
-        begun = time.perf_counter()
         complete(folder, method, steps)
-        # Python, torch and kernels take a while to load; what is left is the training itself.
-        durations[method] = max(0.3, (time.perf_counter() - begun) / 2)
         expected[method] = fingerprint(folder)
     kills = mismatches = 0
     for run in range(runs):
         method = list(expected)[run % len(expected)]
         folder = workplace / f"killed-{run}"
         for _ in range(rng.choice((1, 1, 2))):
-            kills += kill_at_random(folder, method, steps, durations[method], rng)
+            kills += kill_at_random(folder, method, steps, rng)
         complete(folder, method, steps)
         if fingerprint(folder) != expected[method]:
             mismatches += 1

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from patience import HANG
 from tools import require_tool
 
 
@@ -18,6 +19,6 @@ def run_yosys(folder: Path, commands: str) -> str:
 
 
 def run(folder: Path, *command: str) -> str:
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout + result.stderr

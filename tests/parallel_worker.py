@@ -7,6 +7,7 @@ Every case trains in float64, so that only the order of summation differs. Resul
 """
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -22,6 +23,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer, train
 from gatefit.training.order import DataOrder
 from gatefit.training.runs import training_data
+from patience import HANG, wait_until
 
 BASE = RunConfig(dataset="monks-2", width=68, depth=3, steps=30, batch_size=51, evaluate_every=10, seed=5)
 CASES = {
@@ -131,7 +133,7 @@ def write_in_all(team):
 
 
 def all_cases(folder):
-    with parallel.joined(timeout=60) as team:
+    with parallel.joined(timeout=HANG) as team:
         for name in CASES:
             save(folder, name, team, *run_together(name, team))
         save(folder, "resumed-by-two", team, *run_together("gumbel-st", team, folder / "begun-by-one"))
@@ -155,7 +157,7 @@ def threads():
 def twice(folder):
     """Two runs after one another in one process, each with a group of its own."""
     for i in range(2):
-        with parallel.joined(timeout=60) as team:
+        with parallel.joined(timeout=HANG) as team:
             save(folder, f"{i}", team, *run_together("soft-mix", team))
         (folder / f"threads-{i}-{team.rank}.json").write_text(json.dumps(threads()))
 
@@ -174,7 +176,10 @@ class Told(Observer):
 def forever(folder):
     """Trains until something happens to one of the processes."""
     config, network, data = parts_of("soft-mix", replace(BASE, method="soft-mix", steps=10**9))
-    with parallel.joined(timeout=2) as team:
+    # The time-out is short, so nobody is waited for who is still being loaded.
+    (folder / f"ready-{os.environ['RANK']}").touch()
+    wait_until(lambda: all((folder / f"ready-{rank}").exists() for rank in range(2)), "both processes are ready")
+    with parallel.joined(timeout=15) as team:
         own = folder / "checkpoints" if team.leads else None
         observer = Told(folder / f"steps-{team.rank}")
         parallel.train(config, network, data, team, folder=own, observers=[observer], threads=1)

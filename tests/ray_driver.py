@@ -8,17 +8,20 @@ FOLDER/story.json.
 
 import contextlib
 import json
+import os
 import sys
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
 
 import gatefit
+from gatefit.experiments import ray_jobs, ray_task
 from gatefit.experiments.ray_jobs import RayError, connected, run_on_ray
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
+from hold import holding
+from patience import HANG
 
 BASE = RunConfig(dataset="monks-1", width=34, depth=2, steps=300, evaluate_every=50, batch_size=32)
 KILLED = replace(BASE, method="gumbel-st", steps=1500, evaluate_every=100)
@@ -27,6 +30,14 @@ STOPPED = replace(KILLED, seed=1)
 APART = replace(BASE, method="soft-mix")
 IMPOSSIBLE = replace(BASE, width=33)
 UNLUCKY = replace(KILLED, seed=2)
+HELD = {KILLED.identity: 300, STOPPED.identity: 100, UNLUCKY.identity: 100}
+"""How far these come before something happens to them, however late that is."""
+
+
+def train_held(clerk, configs, options):
+    """The task, in which such a run waits for what the driver will do."""
+    with holding(HELD, Path(options["folder"])):
+        ray_task.train_unit(clerk, configs, options)
 
 
 def kill(identity):
@@ -91,13 +102,13 @@ class Session:
 
 if __name__ == "__main__":
     workplace, kind = Path(sys.argv[1]), sys.argv[2]
+    ray_jobs.train_unit = train_held
+    os.environ.update(RAY_worker_niceness="0")  # Ray's 15 leaves its workers next to nothing beside other work.
     with connected("local") as processors:
         session = Session(workplace)
         getattr(session, kind)()
         family = psutil.Process().children(recursive=True)
-    until = time.monotonic() + 20
-    while any(process.is_running() for process in family) and time.monotonic() < until:
-        time.sleep(0.1)
-    left_over = [process.pid for process in family if process.is_running()]
+    _, alive = psutil.wait_procs(family, timeout=HANG)
+    left_over = [process.pid for process in alive]
     content = {**session.story, "processors": processors, "processes": len(family), "left over": left_over}
     (workplace / "story.json").write_text(json.dumps(content))

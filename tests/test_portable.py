@@ -76,9 +76,10 @@ except ToolTimeoutError:
 def test_what_only_linux_has_is_not_needed(tmp_path, script):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(HIDE)
+    places = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-c", BARE + script, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "site"), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(places), "XDG_CACHE_HOME": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
         check=False,

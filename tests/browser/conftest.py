@@ -21,6 +21,7 @@ import pytest
 from gatefit.backends.html import to_html
 from gatefit.circuit.ir import Circuit
 from gatefit.datasets import Dataset, load_dataset
+from patience import HANG
 from tools import require_tool
 
 FLAGS = (
@@ -36,7 +37,6 @@ for end, place in zip(ends, (3, 4)):
     os.dup2(end, place)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-TIMEOUT = 60.0
 
 
 class Browser:
@@ -72,7 +72,7 @@ class Browser:
 
     def answer(self, number: int) -> dict[str, Any]:
         """Wait for the answer to a command; an error in it is an error here."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + HANG
         while number not in self._answers:
             self._receive(deadline)
         answer = self._answers.pop(number)
@@ -90,7 +90,7 @@ class Browser:
             raise TimeoutError("the browser does not answer")
         data = os.read(self._read, 1 << 20)
         if not data:
-            raise RuntimeError(f"the browser ended with code {self._process.wait(5)}")
+            raise RuntimeError(f"the browser ended with code {self._process.wait(HANG)}")
         *messages, self._buffer = (self._buffer + data).split(b"\0")
         for message in map(json.loads, messages):
             if "id" in message:
@@ -108,7 +108,7 @@ class Browser:
         page.resize(width, height)
         page.emulate(**emulation)
         page.call("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + HANG
         while not page.loaded:
             self._receive(deadline)
         return page
@@ -164,7 +164,7 @@ class Page:
             self.run("new Promise((drawn) => requestAnimationFrame(() => drawn(0)))")
 
     def wait_for(self, condition: str) -> None:
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + HANG
         while not self.run(condition):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{condition} is still false")

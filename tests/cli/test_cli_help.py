@@ -69,13 +69,16 @@ def test_help_loads_no_heavy_library(arguments):
 
 
 def test_help_is_quick():
-    def seconds() -> float:
+    """It takes little longer than the libraries that print it: 0.2 s on an idle machine."""
+
+    def seconds(*command: str) -> float:
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "gatefit.cli", "--help"], capture_output=True, check=True)
+        subprocess.run([sys.executable, *command], capture_output=True, check=True)
         return time.perf_counter() - start
 
-    # 0.2 s on an idle machine; the bound allows for tests that run beside this one.
-    assert min(seconds() for _ in range(3)) < 1.0
+    # By turns: what else the machine does slows both.
+    pairs = [(seconds("-m", "gatefit.cli", "--help"), seconds("-c", "import typer.core, rich.table")) for _ in range(5)]
+    assert min(help for help, _ in pairs) < 5 * min(libraries for _, libraries in pairs)
 
 
 def test_unknown_verb_and_option_name_the_nearest(refused):

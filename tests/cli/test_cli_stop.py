@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from gatefit.cli import app
 from gatefit.cli.stop import StopSignals
+from patience import HANG
 
 LONG = ["--dataset", "monks-1", "--width", "34", "--depth", "2", "--steps", "400", "--evaluate-every", "20"]
 
@@ -44,14 +45,14 @@ def test_the_command_printed_on_ctrl_c_resumes_to_the_same_bits(process, uninter
         if line.startswith("step 20/"):
             running.send_signal(signal.SIGINT)
             break
-    rest, err = running.communicate(timeout=60)
+    rest, err = running.communicate(timeout=HANG)
     assert running.returncode == 130
     assert "stopping after this step" in err
     told, command = rest.splitlines()[-2:]
     assert told.startswith("stopped at step ")
     assert 20 <= int(told.split()[3]) < 400
     assert not (folder / "result.json").exists()
-    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=HANG, check=True)
     assert done.stdout.startswith("resumed at step ")
     assert digests(folder) == uninterrupted
 
@@ -63,7 +64,7 @@ def test_sigterm_with_json_says_how_to_go_on(process, uninterrupted, gatefit, tm
         if line.startswith("step 20/"):
             running.send_signal(signal.SIGTERM)
             break
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=HANG)
     assert running.returncode == 143
     content = json.loads(out)
     assert content["finished"] is False

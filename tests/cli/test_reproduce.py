@@ -13,6 +13,7 @@ from gatefit.cli.reproduce_progress import RunLines, run_words
 from gatefit.experiments.events import RunEvent
 from gatefit.experiments.registry import labels
 from gatefit.training.config import RunConfig
+from patience import HANG
 
 LABEL = "tab:h7-cross-dataset"
 TINY = ["--scale", "tiny", "--threads", "1"]
@@ -296,7 +297,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(process, tmp_path):
     running = process("reproduce", LABEL, *TINY, "--store", tmp_path / "store")
     _until_first_run_is_finished(running)
     os.kill(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=120)
+    out, err = running.communicate(timeout=HANG)
     assert running.returncode == 130
     assert out == ""
     assert "stopped; what was trained is saved. To go on:\n" in err

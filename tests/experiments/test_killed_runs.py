@@ -1,10 +1,11 @@
 """Runners and workers that are killed, told to end or die by themselves: nothing is lost, the same rows come out."""
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,27 +16,45 @@ from gatefit.experiments import crew
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
-from gatefit.training.folder import checkpoints, locked, read_metrics
+from gatefit.training.folder import RunFolderInUseError, checkpoints, locked, read_metrics
+from patience import HANG, wait_until
 from runner_cases import BASE, LONG, facts
 
+HOLD = Path(__file__).parent.parent / "hold.py"
 RUNNER = """
 import json
 import sys
+import time
 from pathlib import Path
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 if __name__ == "__main__":
-    configs = [RunConfig.from_dict(json.loads(text)) for text in sys.argv[3:]]
+    configs = [RunConfig.from_dict(json.loads(text)) for text in sys.argv[4:]]
+    def tell(event):
+        print(event.identity, event.kind, event.step, flush=True)
+        while event.kind == "evaluated" and event.step >= float(sys.argv[3]):
+            time.sleep(1)  # It comes no further, however late it is killed.
     with Store.open(Path(sys.argv[1])) as store:
-        run_all(configs, store, jobs=int(sys.argv[2]), threads=1, progress=lambda e: print(e.identity, e.kind, e.step,
-                flush=True))
+        run_all(configs, store, jobs=int(sys.argv[2]), threads=1, progress=tell)
 """
 
 
-def start(folder: Path, jobs: int, *configs: RunConfig) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", RUNNER, str(folder), str(jobs), *(config.to_json() for config in configs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start(folder: Path, jobs: int, *configs: RunConfig, hold: float = float("inf")) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", RUNNER, str(folder), str(jobs), str(hold)]
+    return subprocess.Popen([*command, *(config.to_json() for config in configs)], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def held_at_80(monkeypatch, tmp_path):
+    """Workers do not get past step 80 of the long run before something happens to them."""
+    init = crew._Hand.__init__
+    held = json.dumps({"steps": {LONG.identity: 80}, "folder": str(tmp_path)})
+
+    def init_held(hand, command, *rest):
+        init(hand, [sys.executable, str(HOLD), command[-1], held], *rest)
+
+    monkeypatch.setattr(crew._Hand, "__init__", init_held)
 
 
 def until(process: "subprocess.Popen[str]", kind: str, step: int) -> None:
@@ -47,7 +66,7 @@ def until(process: "subprocess.Popen[str]", kind: str, step: int) -> None:
 
 
 def test_a_killed_run_goes_on_to_the_same_rows(tmp_path, whole):
-    with start(tmp_path, 1, LONG) as process:
+    with start(tmp_path, 1, LONG, hold=80) as process:
         until(process, "evaluated", 80)
         os.kill(process.pid, signal.SIGKILL)
     with Store.open(tmp_path) as store:
@@ -69,7 +88,7 @@ def test_two_runners_share_the_work(tmp_path):
     runners = [start(tmp_path, 1, *configs) for _ in range(2)]
     lines = []
     for process in runners:
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=HANG)
         assert process.returncode == 0
         lines += out.splitlines()
     for config in configs:
@@ -81,6 +100,7 @@ def test_two_runners_share_the_work(tmp_path):
     assert [(record.status, len(record.metrics)) for record in records] == [("finished", 3)] * 4
 
 
+@pytest.mark.usefixtures("held_at_80")
 def test_a_killed_worker_is_reported_and_the_others_go_on(tmp_path, monkeypatch, whole):
     others = [replace(BASE, seed=s, method="iwp-ste") for s in range(2)]
     workers = {}
@@ -132,6 +152,7 @@ def test_workers_that_die_at_once_leave_nothing_open_and_say_why(tmp_path):
     assert max(held) < min(held) + 12  # three a worker that is alive
 
 
+@pytest.mark.usefixtures("held_at_80")
 def test_workers_that_are_told_to_end_save_and_leave(tmp_path, whole):
     """A batch system ends a job with SIGTERM to every process of it."""
 
@@ -156,18 +177,14 @@ def test_workers_of_a_killed_runner_save_and_leave(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
     with Store.open(tmp_path) as store:
         folder = store.run_folder(endless.identity)
-        left = time.monotonic() + 60
-        while time.monotonic() < left:
-            try:
-                with locked(folder):
-                    break
-            except ValueError:
-                time.sleep(0.05)
-        else:
-            pytest.fail("a worker whose runner was killed goes on working")
-        deadline = time.monotonic() + 20
-        while store.status(endless.identity) != "planned" and time.monotonic() < deadline:
-            time.sleep(0.05)
+
+        def free() -> bool:
+            with contextlib.suppress(RunFolderInUseError), locked(folder):
+                return True
+            return False
+
+        wait_until(free, "the worker of a killed runner leaves the folder")
+        wait_until(lambda: store.status(endless.identity) == "planned", "it says that the run was stopped")
         record = store.find(endless.identity)
         assert record.status == "planned"
         assert checkpoints(folder / "checkpoints")[-1].name == f"checkpoint-{record.step:09d}.safetensors"

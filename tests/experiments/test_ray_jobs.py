@@ -16,6 +16,7 @@ from gatefit.experiments.ray_task import FILES
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from gatefit.training.folder import MADE
+from patience import HANG
 from ray_driver import APART, BASE, CONFIGS, IMPOSSIBLE, KILLED, STOPPED, UNLUCKY
 
 DRIVER = Path(__file__).parent.parent / "ray_driver.py"
@@ -29,7 +30,7 @@ def driven(folder, kind):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from gatefit.experiments.outcome import RunRecord
 from gatefit.experiments.store import Store, StoreError, default_store
 from gatefit.training.config import RunConfig
 from gatefit.training.machine import FIELDS, code_version, machine
+from patience import HANG
 
 TESTS = Path(__file__).parents[1]
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
@@ -201,7 +202,7 @@ def test_two_processes_lose_and_double_nothing(tmp_path):
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "new"), str(place), str(count)])
         for place in range(2)
     ]
-    assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=HANG) for writer in writers] == [0, 0]
     with Store.open(tmp_path / "new", read_only=True) as store:
         store.check()
         common, first, second = store.records(rows=True)

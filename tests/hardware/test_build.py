@@ -16,6 +16,7 @@ from gatefit.hardware.simulation import Registers, run_bench
 from gatefit.hardware.targets import TARGETS, Device
 from gatefit.hardware.tools import MissingToolError, find_nextpnr, find_simulator
 from gatefit.hardware.vectors import pack_features
+from patience import HANG
 from strategies import layered_circuit
 from tools import require_tool
 
@@ -28,7 +29,7 @@ def built(folder, target="lut4", stages=0, circuit=CIRCUIT, device=None, **setti
     require_tool("iverilog")
     chosen = TARGETS[target]
     device = device or (chosen.device(chosen.default) if chosen.routable else None)
-    return Build(circuit, chosen, device, stages, folder, Settings(BITS, **{"timeout": 300.0} | settings)).run()
+    return Build(circuit, chosen, device, stages, folder, Settings(BITS, **{"timeout": HANG} | settings)).run()
 
 
 def statuses(content):
@@ -90,7 +91,7 @@ def pip_yosys(monkeypatch):
 def test_the_pip_package_of_yosys_does_as_well(tmp_path, pip_yosys):
     require_tool("iverilog")
     chosen = TARGETS["ice40"]
-    settings = Settings(BITS, timeout=300.0, route=False)
+    settings = Settings(BITS, timeout=HANG, route=False)
     content = Build(CIRCUIT, chosen, chosen.device("hx1k"), 1, tmp_path, settings).run()
     assert pip_yosys.origin.startswith("pip: ")
     assert set(statuses(content).values()) == {"done"}, content["steps"]
@@ -109,7 +110,7 @@ def test_regression_and_raw_features(tmp_path):
     encoder = Threshold([2.0] * 5).fit(np.zeros((1, 5)))
     circuit = Circuit(5, [6, 1], [[0, 2], [1, 3]], [5, 6, 4, 0], Affine(4, -2), encoder=encoder)
     features = np.random.default_rng(0).integers(0, 8, (30, 5))
-    settings = Settings(encoder.transform(features), pack_features(features, 3), 3, timeout=300.0)
+    settings = Settings(encoder.transform(features), pack_features(features, 3), 3, timeout=HANG)
     require_tool("yosys")
     require_tool("iverilog")
     content = Build(circuit, TARGETS["lut4"], None, 0, tmp_path, settings).run()

@@ -13,6 +13,7 @@ from gatefit.hardware.flow import check_circuit, resolve_stages, synthesise, ver
 from gatefit.hardware.report_html import html_report
 from gatefit.hardware.report_text import table, text_report
 from gatefit.hardware.targets import TARGETS
+from patience import HANG
 from strategies import layered_circuit
 from tools import require_tool
 
@@ -140,7 +141,7 @@ def test_what_is_done_is_saved_after_every_build(tmp_path):
     about = {"model": "m", "vectors": {"count": 5, "source": "random"}}
     targets = [(TARGETS["lut4"], None)]
     found = synthesise(
-        circuit, targets, [0, 1], tmp_path, Settings(bits, timeout=120.0), about, lambda r: saved.append(json.dumps(r))
+        circuit, targets, [0, 1], tmp_path, Settings(bits, timeout=HANG), about, lambda r: saved.append(json.dumps(r))
     )
     assert [len(json.loads(text)["builds"]) for text in saved] == [1, 2]
     assert json.loads(saved[-1]) == found

@@ -7,6 +7,7 @@ import pytest
 from gatefit.hardware.route import TooLargeError, log_utilisation, place_and_route, read_report
 from gatefit.hardware.targets import TARGETS
 from gatefit.hardware.tools import Tool, ToolError, ToolTimeoutError
+from patience import HANG
 
 ICE40, ECP5 = TARGETS["ice40"], TARGETS["ecp5"]
 PATH = [{"delay": 0.5, "type": "clk-to-q"}, {"delay": 1.5, "type": "routing"}, {"delay": 2.0, "type": "logic"}]
@@ -33,7 +34,7 @@ def program(folder, text):
     return Tool("nextpnr-ice40", (str(path),), "0.0", "test")
 
 
-def route(tool, folder, timeout=30.0):
+def route(tool, folder, timeout=HANG):
     return place_and_route(tool, ICE40, ICE40.device("hx1k"), "whole", folder, timeout, 1)
 
 

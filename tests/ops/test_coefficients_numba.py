@@ -123,14 +123,12 @@ def test_committed_gates_are_exact_and_no_slower():
     committed = (soft.detach() == soft.detach().round()).all(-1)
     assert committed.float().mean() > 0.9
     gradient, slope = torch.randn(8192, 4, generator=generator), {}
-    for temperature in (1.0, 0.005):
-        times = []
-        for _ in range(30):
+    for _ in range(60):
+        for temperature in (1.0, 0.005):  # by turns: what else the machine does slows both
             value = soft_coefficients_numba(latent, temperature)
             start = time.perf_counter()
             (found,) = torch.autograd.grad(value, latent, gradient)
-            times.append(time.perf_counter() - start)
-        slope[temperature] = min(times)
+            slope[temperature] = min(slope.get(temperature, float("inf")), time.perf_counter() - start)
     tiny = torch.finfo(torch.float32).tiny
     assert not ((found != 0) & (found.abs() < tiny)).any()
     assert slope[0.005] < 3 * slope[1.0]

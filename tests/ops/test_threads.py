@@ -12,6 +12,7 @@ import torch
 from gatefit.bits import pack
 from gatefit.ops.gate_stack_numba import gate_stack_numba
 from gatefit.ops.threads import kernel_threads, parallel_for, training_threads
+from patience import HANG
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -29,7 +30,7 @@ def test_every_task_runs_exactly_once(threads, count):
 
 
 def test_tasks_run_side_by_side():
-    both = threading.Barrier(2, timeout=30)  # passed only if two tasks are under way at once
+    both = threading.Barrier(2, timeout=HANG)  # passed only if two tasks are under way at once
     with training_threads(2):
         parallel_for(lambda place: both.wait() and None, 2)
 
@@ -87,7 +88,7 @@ def test_a_forked_child_starts_its_own_threads():
         "        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
         "    os._exit(0 if sorted(seen) == [0, 1, 2, 3] else 1)\n"
     )
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=120, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=HANG, check=False).returncode == 0
 
 
 def _step(x, wirings, coefficients):

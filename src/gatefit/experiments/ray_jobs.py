@@ -35,6 +35,13 @@ ANSWER: Final = 5.0
 """Seconds in which a cluster's address must answer."""
 LOCAL_MEMORY: Final = 200 * 2**20
 """Bytes of shared memory for a Ray that is started here: only a finished run's files pass through it."""
+LOCAL_PATIENCE: Final = {
+    "RAY_agent_register_timeout_ms": "3600000",
+    "RAY_gcs_server_port_wait_time_s": "3600",
+    "RAY_health_check_failure_threshold": "1000",
+    "RAY_worker_register_timeout_seconds": "3600",
+}
+"""A Ray that is started here is one machine: there is no other to go to, so a part of it that is slow is waited for."""
 __all__ = ["RayError", "connected", "run_on_ray"]
 
 
@@ -86,6 +93,8 @@ def connected(address: str) -> Iterator[int]:
     opened = not ray.is_initialized()
     if opened:
         _check_address(address)
+        for name, value in LOCAL_PATIENCE.items() if address == "local" else ():
+            os.environ.setdefault(name, value)
         here: dict[str, Any] = {"include_dashboard": False, "object_store_memory": LOCAL_MEMORY}
         try:
             ray.init(
@@ -94,7 +103,7 @@ def connected(address: str) -> Iterator[int]:
                 logging_level=logging.ERROR,
                 **(here if address == "local" else {}),
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Ray's own say no more: where its parts do not start in time it raises Exception.
             raise RayError(_no_ray(address, str(error).strip().partition("\n")[0])) from error
     try:
         yield int(ray.cluster_resources().get("CPU", 1))

@@ -31,6 +31,10 @@ _INSTALL: Final[dict[str, str]] = {
 }
 
 
+_START: Final = 600.0
+"""Seconds in which a program must say its version: one for WebAssembly is compiled when it is first started."""
+
+
 class MissingToolError(RuntimeError):
     """A program is not installed; the message says how to install it."""
 
@@ -168,7 +172,7 @@ def _version(command: list[str]) -> str:
     """The version number in what the program says about itself."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, timeout=_START, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired) as reason:
         raise ToolError(f"{command[0]} does not start: {reason}; install it again") from None

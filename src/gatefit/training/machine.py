@@ -58,7 +58,7 @@ def code_version() -> str:
 def _git(folder: Path, *words: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return None
