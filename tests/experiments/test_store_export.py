@@ -269,3 +269,22 @@ def test_records_without_rows_can_be_exported(tmp_path):
     record = RunRecord(CONFIG.identity, CONFIG, "planned")
     assert write_export([record], tmp_path) == {"runs.csv": 1, "metrics.csv": 0, "diagnostics.jsonl": 0}
     assert open_results(tmp_path).find(CONFIG.identity) == record
+
+
+def test_figures_of_a_validation_set_have_columns_where_a_run_has_one(filled, tmp_path):
+    config = replace(CONFIG, validation_fraction=0.2, seed=77)
+    figures = {"validation_accuracy": 0.75, "discretisation_gap_validation": None, "best_accuracy": 0.75, "steps": 60}
+    with Store.open(filled, read_only=True) as store:
+        others = store.records(rows=True)
+        record = replace(store.find(CONFIG.identity), identity=config.identity, config=config)
+        record = replace(record, summary=figures)
+    write_export(others, tmp_path / "without")
+    assert "validation_accuracy" not in (tmp_path / "without" / "runs.csv").read_text()
+    write_export([*others, record], tmp_path / "with")
+    with open_results(tmp_path / "with") as exported:
+        copy = exported.find(config.identity).summary
+        assert {name: copy[name] for name in figures} == figures
+        assert "test_accuracy" not in copy
+        assert exported.find(CONFIG.identity).summary == next(
+            other.summary for other in others if other.identity == CONFIG.identity
+        )
