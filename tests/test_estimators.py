@@ -3,6 +3,7 @@ import dataclasses
 import io
 import json
 import pickle
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -660,3 +661,28 @@ def test_the_circuit_predicts_the_labels_of_the_model(iris, names, tmp_path):
     assert predicted.dtype == model.predict(X).dtype == labels.dtype
     assert (predicted == model.predict(X)).all()
     assert (predicted == labels).mean() == model.score(X, labels) > 0
+
+
+def test_one_row_is_predicted_without_ceremony(breast_cancer):
+    X, y = breast_cancer
+    model = classifier(steps=5).fit(X, y)
+    row = np.array(X[:1])
+    model.predict(row)
+    count = 0
+
+    def counted(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        model.predict(row)
+    finally:
+        sys.setprofile(None)
+    assert count < 100
+    row[0, 3] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(row)
+    row[0, 3] = 1e308
+    row[0, 4] = 1e308
+    assert model.predict(row).shape == (1,)

@@ -6,8 +6,9 @@ The gates are run by the engine (``gatefit.backends.engine``), which is fetched 
 that circuits can be read, changed and proven without it.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
@@ -16,24 +17,33 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.circuit.simulate import check_bits
 
+BITS_AT_ONCE: Final = 2**26
+"""Input bits that are held at a time, a byte each."""
 
-def input_bits(circuit: Circuit, x: object) -> Bool[np.ndarray, "samples inputs"]:
-    """The circuit's input bits: ``x`` through the encoder if there is one, else ``x`` itself, checked."""
-    if circuit.encoder is None:
-        return check_bits(circuit, x)
-    return check_bits(circuit, circuit.encoder.transform(x))
+
+def input_batches(circuit: Circuit, x: object) -> Iterator[Bool[np.ndarray, "samples inputs"]]:
+    """The bits of ``x``, through the encoder if there is one, checked; the next ones may be written over them."""
+    rows = max(64, BITS_AT_ONCE // circuit.inputs)
+    if circuit.encoder is not None:
+        yield from (check_bits(circuit, bits) for bits in circuit.encoder.transform_batches(x, rows))
+        return
+    array = np.asarray(x)
+    if array.ndim != 2 or len(array) <= rows:
+        yield check_bits(circuit, array)
+        return
+    yield from (check_bits(circuit, array[start : start + rows]) for start in range(0, len(array), rows))
 
 
 def scores(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples classes"]:
     """The readout's scores: int64 (GroupSum), float64 (Affine) or float32 (Linear)."""
-    return np.asarray(_engine(circuit).scores(input_bits(circuit, x)))
+    return _joined([_engine(circuit).scores(bits) for bits in input_batches(circuit, x)])
 
 
 def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
     """Labels if the circuit has them, else class names, else class numbers; float64 values for an Affine readout."""
     if isinstance(circuit.readout, Affine):
         return scores(circuit, x)[:, 0]
-    numbers = np.asarray(_engine(circuit).predict(input_bits(circuit, x)))
+    numbers = _joined([_engine(circuit).predict(bits) for bits in input_batches(circuit, x)])
     if circuit.labels is not None:
         return np.asarray(circuit.labels[numbers])
     return np.array(circuit.class_names, dtype=object)[numbers] if circuit.class_names else numbers
@@ -48,6 +58,10 @@ def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples c
     # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
     powers = np.exp((values - values.max(axis=1, keepdims=True)) / np.float64(temperature))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
 
 def _engine(circuit: Circuit) -> Any:

@@ -55,9 +55,9 @@ def check_bits(circuit: Circuit, bits: object) -> Bool[np.ndarray, "samples inpu
         return array
     if not np.issubdtype(array.dtype, np.number):
         raise TypeError(f"the circuit reads Booleans or the numbers 0 and 1, got dtype {array.dtype}")
-    if not np.isin(array, (0, 1)).all():
+    if not ((array == 0) | (array == 1)).all():
         raise ValueError(
             "the circuit reads bits, got numbers other than 0 and 1; encode the features first, "
             "or build the circuit with its encoder"
         )
-    return array.astype(np.bool_)
+    return array.view(np.bool_) if array.dtype == np.uint8 else array.astype(np.bool_)

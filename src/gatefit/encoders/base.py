@@ -9,7 +9,7 @@ with every field checked, and two encoders are equal when their rules and parame
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from gatefit.encoders import specs
-from gatefit.encoders.frames import Frame
+from gatefit.encoders.frames import Frame, slices
 from gatefit.encoders.rules import Rule, rule_names
 from gatefit.encoders.whole import WholeRange, ranges_from_spec, ranges_to_spec
 
@@ -64,14 +64,19 @@ class Encoder(ABC):
         The columns of a data frame are found by name, in any order; those of an array by position.
         """
         self._require_fit()
-        frame = self._read(x).aligned(self.features, self._columns, repr(self))
-        shape = (frame.samples, self.bits)
+        frame = self._read(x).aligned(self.features, self._columns, self)
+        shape = (frame.samples, self._bits())
         if out is None:
             out = np.empty(shape, dtype=np.bool_)
         elif out.shape != shape or out.dtype != np.bool_ or not out.flags.c_contiguous:
             raise ValueError(f"out must be a C-contiguous bool array of shape {shape}, got {out.dtype} {out.shape}")
         self._encode(frame, out)
         return out
+
+    def transform_batches(self, x: Any, rows: int) -> Iterator[Bool[np.ndarray, "samples bits"]]:
+        """The bits of ``x``, at most ``rows`` samples at a time."""
+        self._require_fit()
+        return map(self.transform, slices(x, rows))
 
     def fit_transform(self, x: Any) -> Bool[np.ndarray, "samples bits"]:
         """``fit(x).transform(x)``."""

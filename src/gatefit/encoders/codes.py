@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ class ColumnCode(ABC):
     kind: ClassVar[str]
     missing: bool = False
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """How many bits, the missing bit included."""
         return len(self._tests()) + self.missing
@@ -103,7 +104,7 @@ class NumberCode(ColumnCode):
 
     def _encode(self, column: Column, out: Bool[np.ndarray, "samples bits"]) -> None:
         values = _numbers(column, "number")
-        bounds, always = round_down(np.array(self.thresholds, dtype=np.float64), values.dtype)
+        bounds, always = _bounds(self.thresholds, values.dtype)
         np.greater(values[:, None], bounds, out=out)  # NaN exceeds nothing
         if always is not None:
             np.logical_or(out, always, out=out)
@@ -111,6 +112,12 @@ class NumberCode(ColumnCode):
     def to_spec(self) -> dict[str, Any]:
         """The code as a dictionary fit for JSON."""
         return {**super().to_spec(), "thresholds": list(self.thresholds)}
+
+
+@lru_cache(maxsize=4096)
+def _bounds(thresholds: tuple[float, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    """The thresholds made ready for one dtype, which costs more than comparing a single row with them."""
+    return round_down(np.array(thresholds, dtype=np.float64), dtype)
 
 
 @dataclass(frozen=True)

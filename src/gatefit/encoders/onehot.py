@@ -4,18 +4,22 @@ bit_i,c = (x_i = c)        for every category c of column i that occurred when t
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from jaxtyping import Bool
 
 from gatefit.encoders import specs
 from gatefit.encoders.base import Encoder
+from gatefit.encoders.code_plan import CodePlan
 from gatefit.encoders.codes import CategoryCode, ColumnCode, NumberCode, code_from_spec, fit_categories
 from gatefit.encoders.columns import is_missing
 from gatefit.encoders.frames import Columns, read_columns
 from gatefit.encoders.rules import Rule
 from gatefit.encoders.whole import WholeRange, whole_ranges
+
+_PLANS: Final = 16
+"""Layouts of tables that are kept ready."""
 
 
 class CodedColumns(Encoder):
@@ -23,18 +27,26 @@ class CodedColumns(Encoder):
 
     takes_missing = True
     _codes: tuple[ColumnCode, ...] = ()
+    _total: int = 0
 
     def _read(self, x: Any) -> Columns:
         return read_columns(x)
 
     def _become(self, state: tuple[ColumnCode, ...]) -> None:
         self._codes = state
+        self._total = sum(code.bits for code in state)
+        self._plans: dict[tuple[np.dtype[Any], tuple[int, ...]], CodePlan] = {}
 
     def _encode(self, frame: Columns, out: Bool[np.ndarray, "samples bits"]) -> None:
+        done: set[int] = set()
+        for features, matrix in frame.blocks if out.size else ():
+            done |= self._code_plan(matrix.dtype, features).run(matrix, out)
+        if len(done) == len(self._codes):
+            return
         start = 0
         names = self.feature_names
         for feature, code in enumerate(self._codes):
-            if code.bits:
+            if code.bits and feature not in done:
                 code.encode(frame.read(feature, names[feature]), out[:, start : start + code.bits])
             start += code.bits
 
@@ -46,8 +58,16 @@ class CodedColumns(Encoder):
 
         return tuple(of(i) if isinstance(code, NumberCode) else None for i, code in enumerate(self._codes))
 
+    def _code_plan(self, dtype: np.dtype[Any], features: tuple[int, ...]) -> CodePlan:
+        plan = self._plans.get((dtype, features))
+        if plan is None:
+            if len(self._plans) >= _PLANS:
+                self._plans = {}
+            self._plans[dtype, features] = plan = CodePlan(self._codes, features, dtype)
+        return plan
+
     def _bits(self) -> int:
-        return sum(code.bits for code in self._codes)
+        return self._total
 
     def _rules(self) -> list[Rule]:
         return [rule for feature, code in enumerate(self._codes) for rule in code.rules(feature)]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float64, Num
+from jaxtyping import Bool, Float64, Int64, Num
 
 from gatefit.encoders import specs
 from gatefit.encoders.base import Encoder
@@ -198,12 +198,23 @@ class _Plan:
             if self.always is not None:
                 np.logical_or(bits, self.always, out=bits)
             return
-        rows = max(1, _GATHER_BYTES // (self.gather.size * x.itemsize))
-        for start in range(0, len(x), rows):
-            part = out[start : start + rows]
-            np.greater(x[start : start + rows].take(self.gather, axis=1), self.bounds, out=part)
-            if self.always is not None:
-                np.logical_or(part, self.always, out=part)
+        compare_gathered(x, self.gather, self.bounds, self.always, out)
+
+
+def compare_gathered(
+    x: Num[np.ndarray, "samples features"],
+    gather: Int64[np.ndarray, " bits"],
+    bounds: Num[np.ndarray, "1 bits"],
+    always: Bool[np.ndarray, "1 bits"] | None,
+    out: Bool[np.ndarray, "samples bits"],
+) -> None:
+    """bit_j = x[gather_j] > bound_j, or always; some rows at a time, so that what is gathered stays in the cache."""
+    rows = max(1, _GATHER_BYTES // (gather.size * x.itemsize))
+    for start in range(0, len(x), rows):
+        part = out[start : start + rows]
+        np.greater(x[start : start + rows].take(gather, axis=1), bounds, out=part)
+        if always is not None:
+            np.logical_or(part, always, out=part)
 
 
 def round_down(

@@ -189,7 +189,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
-        check_is_fitted(self)
+        if "_deployment" not in vars(self):  # asked first: scikit-learn's way to ask takes as long as a prediction
+            check_is_fitted(self)
         X = read_features(self, X, reset=False)
         return np.concatenate([self._deployment.scores(bits) for bits in encoded_batches(self.encoder_, X)])
 
