@@ -4,7 +4,11 @@ VENV := .venv
 empty :=
 space := $(empty) $(empty)
 BIN := $(VENV)/bin
+# Two installations in one place: what the demo needs, and all that tests, linters and tools need.
+TRAIN := $(VENV)/.installed-train
 STAMP := $(VENV)/.installed
+# Bytecode is written when a module is first imported: most of torch never is.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 # Real data for the tests that use it, where the folder is there; without it those tests skip with a reason.
 ifneq ($(wildcard ../shared/data/SHA256SUMS),)
@@ -17,12 +21,21 @@ export OMP_WAIT_POLICY ?= PASSIVE
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $@
 
-demo: $(STAMP)
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) '.[dev]'
+	touch $(TRAIN) $@
+
+$(TRAIN): pyproject.toml constraints.txt
+	@begun=$$(date +%s); set -ex; \
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+	$(INSTALL) '.[train]'; \
+	touch $@; \
+	{ set +x; } 2>/dev/null; echo "$$(( $$(date +%s) - begun )) s of installation"
+
+demo: $(TRAIN)
 	$(BIN)/gatefit demo --out demo-output
 
 check: $(STAMP)
@@ -55,7 +68,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.training
 
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(INSTALL) '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:

@@ -79,7 +79,7 @@ def main() -> None:
     million = layered(784, 102_000, 10, LOGIC)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.gate"
-        million.save(path)
+        million.save(path, overwrite=True)
         code = f"""
 import time
 begun = time.perf_counter()

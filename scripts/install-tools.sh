@@ -4,8 +4,8 @@
 set -euo pipefail
 
 declare -A packages=(
-  [gcc]=gcc [g++]=g++ [iverilog]=iverilog [berkeley-abc]=berkeley-abc [yosys]=yosys [valgrind]=valgrind
-  [node]=nodejs [chromium]=chromium
+  [gcc]=gcc [g++]=g++ [iverilog]=iverilog [verilator]=verilator [berkeley-abc]=berkeley-abc [yosys]=yosys
+  [valgrind]=valgrind [node]=nodejs [chromium]=chromium
 )
 missing=()
 for tool in "${!packages[@]}"; do

@@ -25,15 +25,14 @@ from pathlib import Path
 from gatefit.training.config import RunConfig
 from gatefit.training.runs import execute
 config = RunConfig(dataset="monks-1", method=sys.argv[2], width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
-                   evaluate_every=25, seed=3, schedule="cosine", validation_fraction=0.25)
+                   evaluate_every=25, seed=3, schedule=sys.argv[5], validation_fraction=0.25)
 execute(config, folder=Path(sys.argv[1]), threads=int(sys.argv[4]))
 """
 
 
-def start(folder: Path, method: str, steps: int, threads: int = 1) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(folder), method, str(steps), str(threads)], start_new_session=True
-    )
+def start(folder: Path, method: str, steps: int, threads: int = 1, schedule: str = "cosine") -> subprocess.Popen:
+    words = [str(folder), method, str(steps), str(threads), schedule]
+    return subprocess.Popen([sys.executable, "-c", WORKER, *words], start_new_session=True)
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -58,8 +57,8 @@ def fingerprint_of_checkpoint(folder: Path) -> dict[str, str]:
     return digests
 
 
-def complete(folder: Path, method: str, steps: int, threads: int = 1) -> None:
-    process = start(folder, method, steps, threads)
+def complete(folder: Path, method: str, steps: int, threads: int = 1, schedule: str = "cosine") -> None:
+    process = start(folder, method, steps, threads, schedule)
     if process.wait(timeout=300):
         raise RuntimeError(f"the run in {folder} ended with exit code {process.returncode}")
 
@@ -75,6 +74,16 @@ def kill_at_random(folder: Path, method: str, steps: int, seconds: float, rng: r
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return running
+
+
+def kill_after(folder: Path, method: str, steps: int, step: int, schedule: str = "cosine") -> None:
+    """Start a run and kill it as soon as it has evaluated ``step``."""
+    process, log = start(folder, method, steps, schedule=schedule), folder / "metrics.jsonl"
+    while process.poll() is None and not (log.exists() and f'"step": {step},' in log.read_text()):
+        time.sleep(0.005)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def trial(workplace: Path, runs: int, seed: int, steps: int) -> tuple[int, int]:

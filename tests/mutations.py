@@ -57,7 +57,8 @@ def container(header: dict[str, Any] | str, body: bytes) -> bytes:
 def content_digest(text: str, header: dict[str, Any], body: bytes) -> str:
     """The digest as the documentation defines it."""
     encoded = text.encode("utf-8", "surrogatepass")
-    stream = b"gatefit-circuit 1\n%d\n" % len(encoded) + encoded
+    version = header["__metadata__"]["version"].encode()
+    stream = b"gatefit-circuit %s\n%d\n" % (version, len(encoded)) + encoded
     for name in sorted(name for name in header if name != "__metadata__"):
         field = header[name]
         begin, end = field["data_offsets"]
@@ -201,4 +202,5 @@ EXAMPLES = {
     "affine": example(Affine(3, -4, 0.1, 1e-300)),
     "linear": example(Linear([[0.1, -2, 3e-45], [1, 2, 3]], [0, -0.5])),
     "encoded": encoded(),
+    "labelled": example(class_names=("low", "high"), labels=np.array([-1.5, 2.0])),
 }

@@ -21,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import gatefit
+from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Equivalent, Undecided, prove
 from gatefit.encoders import Thermometer, Threshold
 from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
@@ -501,10 +502,35 @@ def test_export_options_and_refusals(fitted, tmp_path):
     assert b"module iris" in fitted.export(tmp_path, to="verilog", module="iris").read_bytes()
     assert fitted.export(tmp_path / "model.aig", to="aiger").read_bytes().startswith(b"aig ")
     assert json.loads(fitted.export(tmp_path / "model.json", to="json").read_text())
+    for name, opening in (("x.v", b"// A logic gate"), ("x.C", b"/*"), ("x.aig", b"aig "), ("x.aag", b"aag ")):
+        assert fitted.export(tmp_path / name).read_bytes().startswith(opening), name
+    assert fitted.export(f"{tmp_path}/").name == "gatefit_model.h"
+    assert fitted.export(tmp_path / "netlist.txt", "blif").read_bytes().startswith(b".model")
+    message = r"^y.v is a name for verilog, and to='c' asks for another format; leave out to=, or .* ends in .h$"
+    with pytest.raises(ValueError, match=message):
+        fitted.export(tmp_path / "y.v", to="c")
+    with pytest.raises(ValueError, match=r"^the name y.txt does not say a format; end it in one of .h, .v, .blif"):
+        fitted.export(tmp_path / "y.txt")
+    with pytest.raises(ValueError, match=r"circuit_.save\(path\) writes .gate files"):
+        fitted.export(tmp_path / "y.gate")
+    assert not list(tmp_path.glob("y.*"))
     with pytest.raises(
         ValueError, match=r"^unknown format 'vhdl'; choose one of c, verilog, blif, aiger, dot, json, html$"
     ):
         fitted.export(tmp_path, to="vhdl")
+
+
+def test_nothing_is_replaced_unasked(fitted, tmp_path):
+    for write, path in ((fitted.export, tmp_path / "m.v"), (fitted.circuit_.save, tmp_path / "m.gate")):
+        path.write_text("mine")
+        with pytest.raises(FileExistsError, match=r"exists; choose another name, or replace it with overwrite=True$"):
+            write(path)
+        assert path.read_text() == "mine"
+        write(path, overwrite=True)
+        assert path.read_bytes() != b"mine"
+    fitted.export(tmp_path, to="json")
+    with pytest.raises(FileExistsError, match=r"gatefit_model.json exists"):
+        fitted.export(tmp_path, to="json")
 
 
 def test_nan_is_a_missing_value(iris):
@@ -609,3 +635,28 @@ def test_too_small_a_width_warns_of_unread_bits(iris):
     X, _, y, _ = iris
     with pytest.warns(UserWarning, match=r"^12 gates read at most 24 of \d+ inputs"):
         classifier(width=12, steps=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([0, 1, 2]),
+        np.array([-3, 5, 7], np.int8),
+        np.array([1.0, 2.0, 4.0]),
+        np.array([False, True]),
+        np.array(["a", "b", "c"]),
+        np.array(["a", "b", "c"], object),
+    ],
+    ids=lambda names: str(names.dtype),
+)
+def test_the_circuit_predicts_the_labels_of_the_model(iris, names, tmp_path):
+    X, _, y, _ = iris
+    numbers = np.unique(y, return_inverse=True)[1] % len(names)
+    labels = names[numbers]
+    model = classifier(width=60, depth=2, steps=20).fit(X, labels)
+    model.circuit_.save(tmp_path / "m.gate")
+    circuit = Circuit.load(tmp_path / "m.gate")
+    predicted = circuit.predict(X)
+    assert predicted.dtype == model.predict(X).dtype == labels.dtype
+    assert (predicted == model.predict(X)).all()
+    assert (predicted == labels).mean() == model.score(X, labels) > 0

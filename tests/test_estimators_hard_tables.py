@@ -107,10 +107,11 @@ def test_bits_are_preferred_where_there_are_samples_enough_and_others_to_leave()
     X = rng.random((10_000, 6)) < 0.5
     encoder = Table().fit(X)
     bits, both, every = encoder.transform(X), (X[:, 1] & X[:, 4]).astype(np.int64), X.sum(axis=1)
-    assert preferred_bits(encoder, bits, both).tolist() == [1, 4]
-    assert preferred_bits(encoder, bits[1:], both[1:]) is None
-    assert preferred_bits(encoder, bits, every) is None
-    assert preferred_bits(encoder, bits, (X[:, 0] ^ X[:, 1] ^ X[:, 2]).astype(np.int64)) is None
+    rows = np.arange(10_000)
+    assert preferred_bits(encoder, bits, both, rows).tolist() == [1, 4]
+    assert preferred_bits(encoder, bits, both, rows[1:]) is None
+    assert preferred_bits(encoder, bits, every, rows) is None
+    assert preferred_bits(encoder, bits, (X[:, 0] ^ X[:, 1] ^ X[:, 2]).astype(np.int64), rows) is None
 
 
 def test_three_quarters_of_the_first_layer_read_only_preferred_bits():

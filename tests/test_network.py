@@ -8,7 +8,7 @@ from torch import nn
 from gatefit.circuit.simulate import scores as simulated_scores
 from gatefit.encoders import Threshold
 from gatefit.harden import harden
-from gatefit.methods import METHODS, NotBooleanError
+from gatefit.methods import METHODS, Method, MultilinearCovJac, NotBooleanError
 from gatefit.network import GateLayer, LogicNetwork
 
 BOOLEAN = [name for name in METHODS if "free" not in name]
@@ -128,9 +128,112 @@ def test_input_types_agree(dtype):
         ),
         (lambda: LogicNetwork.from_state_dict({}), r"not of a LogicNetwork: it has no _extra_state"),
         (lambda: small()(random_bits(4, 11)), r"reads 12 bits a sample, got 11"),
+        (
+            lambda: small(implementation="refrence"),
+            r"unknown implementation 'refrence'; choose auto or one of reference",
+        ),
         (lambda: small().eval()(torch.full((4, 12), 0.5)), r"deployed network reads bits 0 and 1, got 0.5"),
     ],
 )
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("implementation", ["auto", "reference"])
+@pytest.mark.parametrize("training", [True, False])
+def test_whole_numbers_are_bits_or_refused(dtype, implementation, training):
+    network, x = small(implementation=implementation).train(training), random_bits(10, 12)
+    torch.testing.assert_close(network(x.to(dtype)), network(x))
+    pixels = (x * 97).to(dtype)
+    with pytest.raises(ValueError, match=rf"reads bits 0 and 1, got {dtype} values from 0 to 97; encode the features"):
+        network(pixels)
+    with pytest.raises(ValueError, match="reads bits 0 and 1"):
+        network.soft_scores(pixels)
+    if dtype.is_signed:
+        with pytest.raises(ValueError, match="values from -1 to 0"):
+            network(-x.to(dtype))
+    assert network(x[:0].to(dtype)).shape == (0, 3)
+
+
+def test_a_state_of_another_configuration_is_refused_by_its_fields():
+    saved = small(temperature=0.5).state_dict()
+    before = {name: value.clone() for name, value in small().state_dict().items()}
+    for network, fields in (
+        (small(), r"temperature 0\.5 there, 1\.0 here"),
+        (small("multilinear-ste"), r"method 'multilinear-covjac' there, 'multilinear-ste' here"),
+        (LogicNetwork(12, 3, 66, 3), r"width 60 there, 66 here"),
+        (small(temperature=0.5, readout="linear"), r"readout 'group-sum' there, 'linear' here"),
+        (small(temperature=0.5, readout_temperature=3.0), r"readout_temperature 1\.6.* there, 3\.0 here"),
+    ):
+        with pytest.raises(ValueError, match=f"another configuration: .*{fields}.*from_state_dict"):
+            network.load_state_dict(saved)
+    network = small()
+    with pytest.raises(ValueError, match="another configuration"):
+        network.load_state_dict(saved)
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+
+
+def test_a_state_of_other_seeds_or_with_defaults_written_out_is_taken():
+    saved = LogicNetwork(12, 3, 60, 3, seed=8, wiring_seed=3, wiring="random", sigma=2.0).state_dict()
+    for network in (small(), small(temperature=1.0, learnable_temperature=False)):
+        network.load_state_dict(saved)
+        assert all(torch.equal(value, saved[name]) for name, value in network.state_dict().items())
+
+
+class Averse(MultilinearCovJac):
+    """A method of the user's own, not registered."""
+
+    name = "averse"
+
+    def coefficients(self):
+        return 0.9 * super().coefficients()
+
+
+def test_a_method_of_the_users_own_is_saved_and_made_again():
+    network, x = LogicNetwork(12, 3, 60, 3, method=Averse, temperature=0.7), random_bits(30, 12)
+    saved = network.state_dict()
+    again = LogicNetwork.from_state_dict(saved, method=Averse)
+    assert isinstance(again.gate_layers[0].method, Averse)
+    assert torch.equal(again.soft_scores(x), network.soft_scores(x))
+    small_again = LogicNetwork(12, 3, 60, 3, method=Averse, temperature=0.7)
+    small_again.load_state_dict(saved)
+    with pytest.raises(ValueError, match=r"method 'averse', which is not one of soft-mix.*method=YourMethod"):
+        LogicNetwork.from_state_dict(saved)
+    with pytest.raises(ValueError, match=r"of the method 'averse', got method=MultilinearCovJac"):
+        LogicNetwork.from_state_dict(saved, method=MultilinearCovJac)
+
+
+def test_classes_that_are_no_methods_of_ones_own_are_refused():
+    for kind, error, message in (
+        (nn.Linear, TypeError, "a name or a subclass of gatefit.methods.Method"),
+        (type("Nameless", (Method,), {}), TypeError, "Nameless needs a name"),
+        (type("Twin", (MultilinearCovJac,), {}), ValueError, "has the name of gatefit's own multilinear-covjac"),
+    ):
+        with pytest.raises(error, match=message):
+            LogicNetwork(12, 3, 60, 3, method=kind)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_reference_runs_no_compiled_kernel_and_agrees(method, monkeypatch):
+    compiled = small(method, dtype=torch.float64)
+    reference = small(method, dtype=torch.float64, implementation="reference")
+    x = random_bits(40, 12)
+    scores = compiled.train()(x)
+    scores.square().sum().backward()
+    expected = None if "free" in method else compiled.eval()(x)
+
+    def refuse(*_):
+        raise AssertionError("a compiled kernel ran")
+
+    for module in ("coefficients_numba", "gate_layer_numba", "gate_stack_numba", "gumbel_numba", "packed"):
+        for name in ("kernels", "parallel_for", "run"):
+            monkeypatch.setattr(f"gatefit.ops.{module}.{name}", refuse, raising=False)
+    found = reference.train()(x)
+    found.square().sum().backward()
+    torch.testing.assert_close(found, scores, rtol=1e-10, atol=1e-10)
+    for one, two in zip(reference.parameters(), compiled.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, two.grad, rtol=1e-9, atol=1e-10)
+    if expected is not None:
+        assert torch.equal(reference.eval()(x), expected)

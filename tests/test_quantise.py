@@ -1,13 +1,18 @@
 """Snap, proximity, covariance: against the definitions written out, ties and bad input included."""
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.codebook import CODEBOOK, affine_basis
+from gatefit.codebook import CODEBOOK, TIE_ORDER, affine_basis
 from gatefit.gates import Gate
+from gatefit.methods import MultilinearCovJac, MultilinearSTE
+from gatefit.ops.coefficients import nearest
 from gatefit.ops.coefficients import soft_coefficients_torch as closed_form
 from gatefit.quantise import (
     codebook,
@@ -42,6 +47,54 @@ def test_ties_go_to_the_lexicographically_smallest_vector(dtype):
     expected = [min(np.flatnonzero(row == row.min()), key=lambda j: CODEBOOK[j].tolist()) for row in squared]
     assert (np.sort(squared, 1)[:, 0] == np.sort(squared, 1)[:, 1]).sum() > 100  # the grid has many ties
     assert nearest_gate(torch.tensor(halves, dtype=dtype)).tolist() == expected
+
+
+def boundary_points(count=3000):
+    """float32 coefficients on the boundary between two gates, and one unit in the last place to either side of it."""
+    generator = np.random.default_rng(0)
+    points = []
+    for one, two in itertools.combinations(range(16), 2):
+        normal = CODEBOOK[two] - CODEBOOK[one]
+        c = generator.normal(0, 2, (count // 120 + 1, 4))
+        c += np.outer((((CODEBOOK[one] + CODEBOOK[two]) / 2 - c) @ normal) / (normal @ normal), normal)
+        points.append(c)
+    near = np.concatenate(points).astype(np.float32)
+    steps = [np.nextafter(near, np.float32(way)) for way in (-np.inf, np.inf)]
+    moved = [np.where(np.arange(4) == k, step, near) for step in steps for k in range(4)]
+    # Seen in training: float32 arithmetic calls this gate 3.
+    seen = np.array([[-0.17704937, 3.0694928, 1.9581033, 0.958103]], dtype=np.float32)
+    return np.concatenate([near, *moved, seen])
+
+
+def exact_nearest(c):
+    """The first in order of ties of the nearest gates, in exact arithmetic."""
+    exact = [Fraction(float(value)) for value in c]
+    distances = [sum((x - int(g)) ** 2 for x, g in zip(exact, row, strict=True)) for row in CODEBOOK]
+    return next(int(j) for j in TIE_ORDER if distances[j] == min(distances))
+
+
+def test_snap_on_the_boundaries_is_exact_and_the_same_in_training_and_deployment():
+    points = torch.tensor(boundary_points())
+    expected = [exact_nearest(c) for c in points.tolist()]
+    assert expected[-1] == 7
+    assert nearest_gate(points).tolist() == expected
+    assert nearest(points, implementation="numba")[0].tolist() == expected
+    for kind in (MultilinearSTE, MultilinearCovJac):
+        for implementation in ("auto", "reference", "numba"):
+            method = kind(len(points), generator=torch.Generator().manual_seed(0))
+            method.latent.data, method.implementation = points, implementation
+            assert method.gates().tolist() == expected
+    method = MultilinearSTE(len(points), generator=torch.Generator().manual_seed(0))
+    method.latent.data = points
+    trained, coefficients = method.sample()
+    assert trained.tolist() == expected
+    assert torch.equal(coefficients.detach(), codebook()[method.gates().long()])
+
+
+@given(st.lists(st.tuples(*[st.floats(-1e9, 1e9, width=64)] * 4), min_size=1, max_size=50))
+def test_both_snaps_agree_to_the_bit_in_float64_too(rows):
+    c = torch.tensor(rows, dtype=torch.float64)
+    assert torch.equal(nearest_gate(c), nearest(c, implementation="numba")[0])
 
 
 @given(vectors, st.floats(0.05, 20))

@@ -17,9 +17,12 @@ def test_example_runs(code, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     if "digits.gate" in code:
-        accuracy = float(done.stdout.splitlines()[0])
+        accuracy, of_the_circuit = map(float, done.stdout.splitlines())
         assert accuracy > 0.93
+        assert of_the_circuit == accuracy
         assert {path.name for path in tmp_path.iterdir()} == {"digits.gate", "digits.v"}
+        assert (tmp_path / "digits.v").read_text().startswith("// A logic gate network")
+        assert code.count("overwrite=True") == 2  # so that it runs again
 
 
 def test_every_verb_named_is_one():

@@ -1,4 +1,4 @@
-"""Real programs that tests run: a C compiler, a Verilog simulator, ABC, a proof checker."""
+"""Real programs that tests run: a C compiler, a Verilog simulator and a linter, ABC, a proof checker."""
 
 import os
 import shutil

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
-from numba import njit
+
+from gatefit.compiled import njit
 
 _kernel = njit(cache=True, nogil=True)
 

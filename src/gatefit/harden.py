@@ -6,13 +6,17 @@
 """
 
 import numpy as np
+from jaxtyping import Shaped
 
 from gatefit.circuit.ir import Circuit
 from gatefit.network import LogicNetwork
 
 
-def harden(network: LogicNetwork) -> Circuit:
-    """The circuit that ``network.eval()`` computes, gate for gate; refuses networks that are not Boolean."""
+def harden(network: LogicNetwork, labels: Shaped[np.ndarray, " classes"] | None = None) -> Circuit:
+    """The circuit that ``network.eval()`` computes, gate for gate; refuses networks that are not Boolean.
+
+    ``labels`` are what the circuit predicts for each class; without them it predicts the network's class names.
+    """
     gates = np.concatenate([layer.cpu().numpy() for layer in network.gates()])
     operands, first = [], 0
     for layer in network.gate_layers:
@@ -29,4 +33,5 @@ def harden(network: LogicNetwork) -> Circuit:
         class_names=network.class_names,
         encoder=network.encoder,
         metadata={"method": str(network.configuration["method"])},
+        labels=labels,
     )

@@ -8,9 +8,10 @@ pass of a trained network is an explicit metric (``soft_scores``), not a third m
 is: parameters, wiring, encoder, class names and the configuration to build the network again.
 """
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gatefit._requires import require
 
@@ -21,16 +22,28 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
-from gatefit.methods import Method, method_class
+from gatefit.methods import METHODS, Method, resolve_method
 from gatefit.ops.gate_layer import gate_layer
-from gatefit.ops.stack import Batch, eval_scores, train_scores
+from gatefit.ops.implementations import check_implementation
+from gatefit.ops.stack import Batch, eval_scores, train_layer, train_scores
 from gatefit.quantise import codebook
 from gatefit.randomness import stream
-from gatefit.readouts import READOUTS, GroupSum, LinearReadout, Readout, RegressionReadout
+from gatefit.readouts import (
+    READOUTS,
+    GroupSum,
+    LinearReadout,
+    Readout,
+    RegressionReadout,
+    automatic_temperature,
+)
 from gatefit.wirings import coverage, make_wiring
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range")
+"""Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
 
 class GateLayer(nn.Module):
@@ -52,16 +65,17 @@ class GateLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.inputs, self.gates = inputs, gates
-        self.implementation = implementation
+        self.implementation = check_implementation(implementation)
         wired = make_wiring(wiring, inputs, gates, generator=wiring_generator or generator)
         self.register_buffer("wiring", wired)
-        kind = method_class(method) if isinstance(method, str) else method
-        self.method = kind(gates, generator=generator, **method_options)
+        self.method = resolve_method(method)(gates, generator=generator, **method_options)
+        self.method.implementation = implementation
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch gates"]:
         """Soft or straight-through in training, Boolean in eval."""
-        z = gate_layer(x, self.wiring, self.coefficients(), implementation=self.implementation)
-        return self.method.activation(z) if self.training else z
+        if self.training:
+            return train_layer(x, self, self.implementation)
+        return gate_layer(x, self.wiring, self.coefficients(), implementation=self.implementation)
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """The method's in training; the deployed gates' in eval."""
@@ -84,7 +98,8 @@ class LogicNetwork(nn.Module):
     """``depth`` layers of ``width`` gates and a readout.
 
     ``seed`` draws the parameters, ``wiring_seed`` the wiring: the paper fixes one and varies the other.
-    ``wiring`` is a name, or one explicit tensor (2, width) a layer. Regression: ``readout="regression"``, classes=1.
+    ``wiring`` is a name, or one explicit tensor (2, width) a layer. ``method`` is a name, or a class of your own.
+    Regression: ``readout="regression"``, classes=1.
     """
 
     def __init__(
@@ -94,7 +109,7 @@ class LogicNetwork(nn.Module):
         width: int,
         depth: int,
         *,
-        method: str = "multilinear-covjac",
+        method: str | type[Method] = "multilinear-covjac",
         wiring: str | Sequence[Int[Tensor, "2 gates"]] = "unique",
         readout: str = "group-sum",
         readout_temperature: float | str = "auto",
@@ -121,12 +136,13 @@ class LogicNetwork(nn.Module):
         self.readout = _make_readout(readout, width, classes, readout_temperature, target_range)
         self.inputs, self.classes, self.width, self.depth = inputs, classes, width, depth
         self.encoder, self.class_names = encoder, tuple(class_names)
-        self.implementation = implementation
+        self.implementation = check_implementation(implementation)
+        kind = resolve_method(method)
         self.layers = nn.ModuleList(
             GateLayer(
                 inputs if i == 0 else width,
                 width,
-                method=method,
+                method=kind,
                 wiring=wiring[i] if explicit else wiring,  # type: ignore[arg-type]
                 generator=stream(seed, f"parameters/{i}"),
                 wiring_generator=stream(wiring_seed, f"wiring/{i}"),
@@ -142,7 +158,7 @@ class LogicNetwork(nn.Module):
             "classes": classes,
             "width": width,
             "depth": depth,
-            "method": method,
+            "method": kind.name,
             "wiring": "explicit" if explicit else wiring,
             "readout": readout,
             "readout_temperature": readout_temperature,
@@ -189,26 +205,72 @@ class LogicNetwork(nn.Module):
         return torch.frombuffer(bytearray(json.dumps(state, sort_keys=True).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Take configuration, encoder and class names from a state_dict."""
+        """Take encoder and class names from a state_dict; a network of another configuration is refused."""
         content = _parse_extra_state(state)
+        self._refuse_other(content["configuration"])
         self.configuration = content["configuration"]
         self.encoder = None if content["encoder"] is None else encoder_from_spec(content["encoder"])
         self.class_names = tuple(content["class_names"])
 
+    def _refuse_other(self, configuration: Mapping[str, Any]) -> None:
+        """Refuse a state that this network would run in another way than the one that saved it."""
+        mine, theirs = self._meaning(self.configuration), self._meaning(configuration)
+        names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+        if names:
+            listed = "; ".join(f"{name} {theirs.get(name)!r} there, {mine.get(name)!r} here" for name in names)
+            raise ValueError(
+                f"this state_dict is of a network of another configuration: {listed}; "
+                "LogicNetwork.from_state_dict(state) makes the network that it describes"
+            )
+
+    def _meaning(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        """What a configuration means: defaults written out, and without what the state itself holds."""
+        own = self.gate_layers[0].method
+        options = {
+            name: parameter.default
+            for name, parameter in inspect.signature(type(own).__init__).parameters.items()
+            if parameter.default is not inspect.Parameter.empty and name != "dtype"
+        }
+        meaning = {**(options if configuration.get("method") == own.name else {}), **configuration}
+        if meaning.get("readout_temperature") == "auto":
+            meaning["readout_temperature"] = automatic_temperature(configuration["width"] // configuration["classes"])
+        # Wiring and parameters are loaded, and so is the range of a regression: how they began is their history.
+        return {name: value for name, value in meaning.items() if name not in HISTORY}
+
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], *, implementation: str = "auto") -> "Self":
-        """The network that a state_dict describes: no configuration has to be remembered beside it."""
+    def from_state_dict(
+        cls, state: Mapping[str, Any], *, implementation: str = "auto", method: type[Method] | None = None
+    ) -> "Self":
+        """The network that a state_dict describes: no configuration has to be remembered beside it.
+
+        A state names its method; for one of your own give the class too, as ``method``.
+        """
         if "_extra_state" not in state:
             raise ValueError(
                 "this state_dict is not of a LogicNetwork: it has no _extra_state; save network.state_dict()"
             )
         content = _parse_extra_state(state["_extra_state"])
         configuration = dict(content["configuration"])
+        configuration["method"] = _saved_method(configuration["method"], method)
         configuration["wiring"] = [state[f"layers.{i}.wiring"] for i in range(configuration["depth"])]
         configuration["target_range"] = tuple(configuration["target_range"])
         network = cls(**configuration, dtype=state["layers.0.method.latent"].dtype, implementation=implementation)
         network.load_state_dict(state)
         return network
+
+
+def _saved_method(name: str, own: type[Method] | None) -> str | type[Method]:
+    """The method of a saved network: registered, or the class that the user gives for it."""
+    if own is not None and own.name != name:
+        raise ValueError(
+            f"this state_dict is of the method {name!r}, got method={own.__name__}, whose name is {own.name!r}"
+        )
+    if own is None and name not in METHODS:
+        raise ValueError(
+            f"this state_dict is of the method {name!r}, which is not one of {', '.join(METHODS)}; "
+            "give its class: LogicNetwork.from_state_dict(state, method=YourMethod)"
+        )
+    return own or name
 
 
 def _parse_extra_state(state: Tensor) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def automatic_temperature(gates_per_class: int) -> float:
 
 def group_sums(y: Float[Tensor, "batch gates"], classes: int) -> Float[Tensor, "batch classes"]:
     """Sums over consecutive groups, read along the batch: activations are stored feature-major."""
-    return y.T.reshape(classes, -1, y.shape[0]).sum(1).T
+    return y.T.reshape(classes, y.shape[1] // classes, y.shape[0]).sum(1).T
 
 
 class Readout(nn.Module, ABC):

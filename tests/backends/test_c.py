@@ -65,7 +65,7 @@ def test_no_outputs_and_no_gates(style):
 @pytest.mark.parametrize("style", STYLES)
 def test_many_parts_tables_and_static_memory(style):
     """More gates than fit one function, more working memory than is taken from the stack."""
-    circuit = layered_circuit(np.random.default_rng(0), 600, 700 if style == "straight" else 6000, 2)
+    circuit = layered_circuit(np.random.default_rng(0), 600, 700 if style == "straight" else 14000, 2)
     text = to_c(circuit, style=style)
     assert ("calls must not overlap" in text) == (style == "table")
     assert_same(native(circuit, style), np.random.default_rng(1).random((130, 600)) < 0.5)

@@ -35,13 +35,11 @@ def differ(folder, circuit, bits, stimulus=None, **options) -> int:
 def test_every_input_of_random_circuits(seed, tmp_path):
     rng = np.random.default_rng(seed)
     circuit = random_circuit(rng, max_outputs=20, readout_kinds=("group_sum", "affine"))
-    if not circuit.outputs.size:
-        circuit = Circuit(circuit.inputs, [], NO_GATES, [0], GroupSum([0], [3]))
-    options = {"counter": (0, 3, 6)[seed % 3], "scores": seed % 4 > 0}
+    options = {"counter": (3, 6)[seed % 2], "scores": seed % 4 > 0}
     assert differ(tmp_path, circuit, all_patterns(circuit.inputs), **options) == 0
 
 
-@pytest.mark.parametrize("counter", [0, 3, 6])
+@pytest.mark.parametrize("counter", [3, 6])
 def test_every_number_of_pipeline_stages(counter, tmp_path):
     circuit = layered_circuit(np.random.default_rng(counter), 12, 60, 3, 4, gates=range(1, 15))
     bits = np.random.default_rng(0).random((40, 12)) < 0.5
@@ -99,7 +97,7 @@ def test_automatic_stages_grow_with_the_delay():
 def test_counters_count(size, counter):
     """The wires are Boolean formulas that Python reads as well."""
     body = Body()
-    terms = count_ones(body, "c", [f"b{i}" for i in range(size)], counter)
+    terms = count_ones(body, "c", [f"b{i}" for i in range(size)], counter, size.bit_length() + 1)
     steps = [re.fullmatch(r"    wire (\w+) = (.*);", line).groups() for line in body.lines]
     patterns = all_patterns(size).astype(int) if size else np.zeros((1, 0), int)
     for pattern in patterns[:: max(1, len(patterns) // 300)]:
@@ -118,7 +116,7 @@ def test_wrong_options_are_refused():
     with pytest.raises(ValueError, match=r"a counter takes 3 bits .* got 4"):
         to_verilog_modules(Circuit(3, [], NO_GATES, [0, 1, 2], Affine(3)), counter=4)
     with pytest.raises(ValueError, match="the circuit has no output bits"):
-        to_verilog_modules(Circuit(1, [], NO_GATES, [], Affine(0)))
+        to_verilog_modules(Circuit(1, [], NO_GATES, [], Affine(0)), readout=False)
     with pytest.raises(ValueError, match="a learned linear readout"):
         to_verilog_modules(Circuit(1, [], NO_GATES, [0], Linear([[1.0]], [0.0])))
     with pytest.raises(ValueError, match="pipeline_stages must be from 0 to 0"):

@@ -114,6 +114,30 @@ def test_fingers_and_keys_draw_too(show, digits_circuit):
     assert np.flatnonzero(check(page, digits_circuit)[0] > 4).tolist() == [3 * 8 + 3, 4 * 8 + 3, 4 * 8 + 4]
 
 
+SAID = """[...["#prediction", "#detail", "#why-headline"].map((place) => document.querySelector(place).textContent),
+    document.querySelectorAll(".winner").length, document.querySelectorAll(".reasons li").length]"""
+
+
+def test_an_empty_canvas_gets_no_answer(show, digits_circuit):
+    page = show(digits_circuit)
+    nothing = ["–", "Nothing is drawn yet: draw something, and the answer follows every stroke."]
+    assert page.run(SAID) == [*nothing, "Nothing is drawn yet.", 0, 0]
+    assert page.run("document.querySelector('#search').disabled")
+    left, top, width, height = page.box(".pad")
+    page.drag([(left + 0.5 * width, top + 0.2 * height), (left + 0.5 * width, top + 0.8 * height)])
+    _, answer = check(page, digits_circuit)
+    page.wait_for("gatefit.findings() !== null")
+    headline, detail, why, winners, reasons = page.run(SAID)
+    assert (headline, winners) == (str(answer), 1)
+    assert detail.startswith("leads by")
+    assert "change this answer" in why
+    assert reasons == 4
+    assert not page.run("document.querySelector('#search').disabled")
+    page.run("document.querySelector('#clear').click()")
+    page.run("gatefit.values()")
+    assert page.run(SAID) == [*nothing, "Nothing is drawn yet.", 0, 0]
+
+
 def test_the_brush_erases_and_undoes(show, digits_circuit):
     page = show(digits_circuit)
     left, top, width, height = page.box(".pad")

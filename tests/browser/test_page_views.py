@@ -61,6 +61,17 @@ def test_a_few_changes_flip_the_answer(show):
     assert sum(page.run("gatefit.bits()")) == changes
 
 
+@pytest.mark.parametrize(("value", "said"), [(0, "2 changes turn it into two."), (1, "1 change turns it into none.")])
+def test_one_change_is_told_in_the_singular(show, value, said):
+    circuit = Circuit(2, [], np.empty((2, 0), int), [0, 1], GroupSum([1, 1], [1, 0]), class_names=("none", "two"))
+    page = show(circuit)
+    page.run(f"gatefit.set([{value}, {value}])")
+    page.wait_for("gatefit.findings() !== null")
+    page.click("#search")
+    page.wait_for("document.querySelector('#apply') !== null")
+    assert page.run("document.querySelector('.found strong').textContent") == said
+
+
 def test_regressions_show_their_value(show):
     circuit = random_circuit(np.random.default_rng(11), 8, 40, 6, readout_kinds=["affine"])
     page = show(circuit)

@@ -66,13 +66,31 @@ REFUSED = [
     (struct.pack("<Q", 2) + b"{}", "the header needs a __metadata__ of strings"),
     (struct.pack("<Q", 2) + b"{]", "the header is not valid JSON"),
     (container("[" * 3000, b""), "the header does not start with '{'"),
-    (container('{"a":' * 100_000, b""), "the header is nested too deeply"),
+    (container('{"a":' * 100_000, b""), "the header has more than 256 objects, lists and keys"),
+    (container('{"a": [' + "1," * 1000 + "1]}", b""), "the header has more than 256 objects, lists and keys"),
+    (container('{"a": "' + "{[:," * 1000 + 2 * "\\\\" + '"}', b""), "the header needs a __metadata__ of strings"),
+    (container('{"a": "' + 2 * "\\\\" + '", ' + "[{}, " * 1000, b""), "the header has more than 256 objects"),
+    (edit(put(metadata=[{}] * 2**20)), "the circuit's description has more than 1048576 objects, lists and keys"),
+    (edit(put(readout={"kind": "group_sum", "temperature": 1e-320})), "cannot be divided by a temperature of 1e-320"),
+    (edit(put(inputs=2**31 - 10)), "2147483638 inputs in "),
+    (edit(put(inputs=2**20 + 1)), "1048577 inputs in "),
     (container('{"a": 1, "a": 1}', b""), "the header: the key 'a' appears twice"),
     (container('{"__metadata__": {"a": NaN}}', b""), "the header: NaN is not a finite number"),
     (container('{"__metadata__": {"a": 1e999}}', b""), "the header: 1e999 is not a finite number"),
     (container({"__metadata__": {"format": "pt"}}, b""), "the file's format is 'pt', not 'gatefit-circuit'"),
     (safetensors.numpy.save({"a": np.zeros(2, np.float32)}), "the header needs a __metadata__ of strings"),
-    (edit(metadata(version="2")), "the file has format version 2, this gatefit reads up to version 1; install"),
+    (edit(metadata(version="3")), "the file has format version 3, this gatefit reads up to version 2; install"),
+    (edit(metadata(version="2")), "must have exactly the fields inputs, readout, input_names, class_names, encoder"),
+    (edit(put(labels=None), of="labelled"), "labels must have exactly the fields dtype and values"),
+    (edit(put(labels={"dtype": "float64", "values": [1.0]}), of="labelled"), "got 1 labels, the GroupSum readout"),
+    (edit(put(labels={"dtype": "float64", "values": [1, True]}), of="labelled"), "must be a list of float"),
+    (edit(put(labels={"dtype": "float32", "values": [0.1, 0.5]}), of="labelled"), "float32 cannot hold [0.1, 0.5]"),
+    (edit(put(labels={"dtype": "int8", "values": [1, 200]}), of="labelled"), "dtype int8 cannot hold [1, 200]"),
+    (edit(put(labels={"dtype": "uint8", "values": [1, -1]}), of="labelled"), "dtype uint8 cannot hold [1, -1]"),
+    (edit(put(labels={"dtype": "str", "values": ["a", 1]}), of="labelled"), "dtype str must be a list of str"),
+    (edit(put(labels={"dtype": "str", "values": ["a", "b\0"]}), of="labelled"), "labels of dtype str cannot hold"),
+    (edit(put(labels={"dtype": "complex64", "values": [0, 1]}), of="labelled"), "the labels' dtype is 'complex64'"),
+    (edit(put(labels={"dtype": "object", "values": [{}, {}]}), of="labelled"), "must be a list of str"),
     (edit(metadata(version="01")), "the file's version is '01', which is not a number"),
     (edit(metadata(version="0")), "the file's version is 0; versions start at 1"),
     (edit(metadata(version="²")), "which is not a number"),
@@ -99,7 +117,6 @@ REFUSED = [
     (edit(put(readout={"kind": "linear"})), "a circuit with linear readout has tensors"),
     (edit(put(extra=1)), "the circuit's description must have exactly the fields inputs, readout"),
     (edit(put(inputs=0)), "a circuit needs at least one input"),
-    (edit(put(inputs=2**31)), "a circuit has at most 2147483647 inputs and gates"),
     (edit(put(inputs=3.0)), "inputs must be a whole number"),
     (edit(put(inputs=True)), "inputs must be a whole number"),
     (edit(put(input_names="abc")), "input_names must be a list"),
@@ -148,6 +165,13 @@ def test_non_finite_thresholds_are_refused():
         header["__metadata__"]["circuit"] = edited
         with pytest.raises(CircuitFileError, match="is not a finite number"):
             loads(with_digest(header, body))
+
+
+def test_a_description_that_is_nested_too_deeply_is_refused():
+    header, body = split(dumps(EXAMPLES["group_sum"]))
+    header["__metadata__"]["circuit"] = "[" * 100_000
+    with pytest.raises(CircuitFileError, match="the circuit's description is nested too deeply"):
+        loads(with_digest(header, body))
 
 
 def test_a_repeated_key_in_the_description_is_refused():

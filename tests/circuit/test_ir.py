@@ -113,7 +113,7 @@ def test_predictions_match_the_reference(tmp_path):
         circuit = random_circuit(rng, readout_kinds=[kind])
         bits = all_patterns(circuit.inputs)
         assert np.array_equal(circuit.scores(bits), scores(circuit, bits))
-        circuit.save(tmp_path / "c.gate")
+        circuit.save(tmp_path / "c.gate", overwrite=True)
         loaded = Circuit.load(str(tmp_path / "c.gate"))
         if kind == "affine":
             assert circuit.predict(bits).dtype == np.float64
@@ -146,3 +146,45 @@ def test_probabilities_are_the_softmax_of_scores_over_the_temperature():
     assert steep.tolist() == [[1.0, 0.0]]
     with pytest.raises(TypeError, match="an Affine readout gives a value, not class probabilities"):
         small(readout=Affine(2)).predict_proba(np.array([[1, 1]]))
+
+
+def test_print_is_one_short_line():
+    names = tuple(f"feature {i}" for i in range(5000))
+    circuit = Circuit(5000, [1, 6], [[0, 1], [2, 3]], [5000, 5001], GroupSum([0, 1], [0, 0]), names, ("a", "b" * 5000))
+    assert repr(circuit) == str(circuit) == "<Circuit: 5000 inputs, 2 gates, 2 outputs, GroupSum of 2 classes>"
+    encoder = Threshold().fit(np.zeros((1, 5000)))
+    encoded = Circuit(5000, circuit.gates, circuit.operands, circuit.outputs, Affine(2), encoder=encoder)
+    assert repr(encoded) == (
+        "<Circuit: 5000 inputs, 2 gates, 2 outputs, Affine of 1 value, encoder=Threshold(threshold=0.5)>"
+    )
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-290, 1e-30, 1.0, 1e300])
+def test_probabilities_are_finite_at_every_temperature(temperature):
+    chances = small(readout=GroupSum([0, 1], [10**6, 0], temperature)).predict_proba(all_patterns(2))
+    assert np.isfinite(chances).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+
+
+def test_probabilities_of_large_offsets_are_exact_to_the_last_unit():
+    close = small(readout=GroupSum([0, 1], [2**61, 2**61 - 1])).predict_proba([[False, False]])
+    np.testing.assert_allclose(close, [[1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))]])
+
+
+@pytest.mark.parametrize(
+    ("readout", "message"),
+    [
+        (
+            lambda: GroupSum([0, 1], [2**61, 0], 1e-300),
+            "scores of up to 2.30584e.18 cannot be divided by a temperature",
+        ),
+        (lambda: GroupSum([0, 1], [0, 0], 5e-324), "scores of up to 2 cannot be divided by a temperature of 5e-324"),
+        (
+            lambda: Linear([[3e38, 3e38]], [0]),
+            "Linear needs scores that float32 holds, got weights that add up to 6e.38",
+        ),
+    ],
+)
+def test_readouts_whose_probabilities_would_not_be_numbers_are_refused(readout, message):
+    with pytest.raises(ValueError, match=message):
+        readout()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.datasets import load_dataset
-from gatefit.encoders import Table
+from gatefit.encoders import Table, Thermometer
 from gatefit.gates import Gate
 
 FRAME = {
@@ -174,3 +175,60 @@ def test_existing_output_is_refused_unless_told(gatefit, refused, model, tmp_pat
     assert out.read_text() == "mine"
     assert gatefit("predict", model, data, "--out", out, "--overwrite").code == 0
     assert len(out.read_text().splitlines()) == 432
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "nan", "NULL", "None", "<NA>", "?", ""])
+def test_words_for_missing_values(gatefit, table_model, tmp_path, word):
+    rows = [["age", "code", "size", "member"], [20, "007", 1, "true"], [word, word, word, word]]
+    _, scores = scores_of(gatefit("predict", table_model, write(tmp_path / "x.csv", rows), "--scores"))
+    encoder = Circuit.load(table_model).encoder
+    missing = {"age": [np.nan], "code": [None], "size": [None], "member": [None]}
+    assert scores[1].tolist() == encoder.transform(missing)[0].astype(int).tolist()
+    assert scores[1].sum() == 1  # "age missing": no other column had missing values
+
+
+def test_a_category_that_looks_like_a_missing_value_stays_one(gatefit, tmp_path):
+    encoder = Table().fit({"country": ["NA", "ZA", "NA", None], "x": [1, 2, 3, 4]})
+    identity_circuit(encoder).save(tmp_path / "m.gate")
+    file = write(tmp_path / "x.csv", [["country", "x"], ["NA", 0], ["n/a", 0]])
+    _, scores = scores_of(gatefit("predict", tmp_path / "m.gate", file, "--scores"))
+    names = list(encoder.names)
+    assert scores[:, [names.index("country = NA"), names.index("country missing")]].tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_encoder_without_missing_values_says_so(refused, tmp_path):
+    encoder = Thermometer(2).fit({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]})
+    identity_circuit(encoder).save(tmp_path / "m.gate")
+    file = write(tmp_path / "x.csv", [["a", "b"], [1, 2], [], [2, "NA"]])
+    message = refused("predict", tmp_path / "m.gate", file)
+    assert message == (
+        f"{file}, line 4: column 'b' is missing ('NA'), and the circuit's encoder (thermometer) takes no "
+        f"missing values; fill it in, or train with a table encoder"
+    )
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_other_separators_are_found(gatefit, table_model, tmp_path, separator, quote):
+    rows = [["age", "code", "size", "member"], [20, "007", 1, "true"], [35, "8", 2, "false"]]
+    commas = scores_of(gatefit("predict", table_model, write(tmp_path / "x.csv", rows), "--scores"))
+    other = tmp_path / "y.csv"
+    other.write_text("\n".join(separator.join(f"{quote}{cell}{quote}" for cell in row) for row in rows) + "\n")
+    names, scores = scores_of(gatefit("predict", table_model, other, "--scores"))
+    assert (names, scores.tolist()) == (commas[0], commas[1].tolist())
+
+
+def test_decimal_commas_and_uneven_lines_are_told(refused, table_model, tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("age;code;size;member\n20,5;007;1;true\n")
+    assert refused("predict", table_model, file).endswith("needs numbers, got '20,5'; write decimals with a point")
+    file.write_text("age,code,size,member\n20,007,1,true,1\n")
+    assert "line 2: 5 cells, the first line has 4 (separated by commas)" in refused("predict", table_model, file)
+
+
+def test_json_has_the_labels_and_csv_the_names(gatefit, tmp_path):
+    circuit = replace(identity_circuit(Table().fit({"a": [0, 1]})), readout=GroupSum([1], [0, 0]), labels=[False, True])
+    replace(circuit, class_names=("no", "yes")).save(tmp_path / "m.gate")
+    file = write(tmp_path / "x.csv", [["a"], [0], [1]])
+    assert gatefit("predict", tmp_path / "m.gate", file).out == "no\nyes\n"
+    assert gatefit("predict", tmp_path / "m.gate", file, "--json").json["predictions"] == [False, True]

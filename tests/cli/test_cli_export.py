@@ -15,6 +15,7 @@ from gatefit.backends.verilog import to_verilog
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import simulate
+from gatefit.encoders import Threshold
 
 FORMATS = ["c", "verilog", "blif", "aiger", "dot", "json"]
 BITS = np.random.default_rng(0).random((300, 17)) < 0.5
@@ -129,3 +130,26 @@ def test_demo_deletes_nothing_of_others(refused, tmp_path):
         f"{tmp_path / 'run'} is not from an earlier demo; choose another --out"
     )
     assert (tmp_path / "run" / "thesis.tex").read_text() == "mine"
+
+
+def test_c_compares_doubles_on_request(gatefit, refused, tmp_path):
+    path = tmp_path / "m.gate"
+    encoder = Threshold(0.1).fit(np.zeros((1, 1)))
+    circuit = Circuit(1, [], np.empty((2, 0), int), [0], GroupSum([0], [0]), encoder=encoder)
+    circuit.save(path)
+    text = gatefit("export", path, "--to", "c", "--feature-type", "double").out
+    assert text == to_c(circuit, feature_type="double")
+    assert "_predict_features(const double *v);" in text
+    assert gatefit("export", path, "--to", "c").out == to_c(circuit)
+    message = refused("export", path, "--to", "verilog", "--feature-type", "double")
+    assert message == "--feature-type is for --to c, got --to verilog; leave it out"
+
+
+def test_a_run_is_exported_by_its_folder(gatefit, refused, finished_run, model, tmp_path):
+    message = refused("export", finished_run, "--to", "c")
+    assert message == f"{finished_run} holds no circuit yet; run: gatefit compile {finished_run}"
+    run = tmp_path / "run"
+    shutil.copytree(finished_run, run)
+    shutil.copy(model, run / "model.gate")
+    assert gatefit("export", run, "--to", "c").out == to_c(Circuit.load(model))
+    assert gatefit("export", run, "--to", "arduino", "--out", tmp_path / "sketch").code == 0

@@ -1,9 +1,11 @@
 """``gatefit export --to arduino``."""
 
+import re
 import shutil
 
 from gatefit.backends.arduino import to_arduino
 from gatefit.circuit.ir import Circuit
+from tools import require_tool
 
 
 def test_a_sketch_is_written(gatefit, refused, model, tmp_path):
@@ -36,3 +38,16 @@ def test_bad_options(refused, model, tmp_path):
     )
     (tmp_path / "file").write_text("mine")
     assert "file exists" in refused("export", model, "--to", "arduino", "--out", tmp_path / "file", "--overwrite")
+
+
+def test_a_target_that_is_too_small_is_a_row(gatefit, model, tmp_path, monkeypatch):
+    """A compiler for small machines refuses large tables; the files are written, and the other targets measured."""
+    require_tool("gcc")
+    small = {"tiny machine": ("gcc", ("-Wlarger-than=30",)), "this machine": ("gcc", ())}
+    monkeypatch.setattr("gatefit.backends.arduino_size.TARGETS", small)
+    outcome = gatefit("export", model, "--to", "arduino", "--out", tmp_path / "monks")
+    assert outcome.code == 0
+    assert (tmp_path / "monks" / "monks.ino").is_file()
+    tiny, whole = outcome.out.splitlines()[-2:]
+    assert re.match(r"tiny machine +- +- +gcc -Os: size of .* exceeds maximum object size 30", tiny)
+    assert re.match(r"this machine +[\d,]+ +[\d,]+ +gcc -Os$", whole)

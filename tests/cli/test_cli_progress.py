@@ -35,6 +35,19 @@ def test_a_terminal_gets_a_bar_with_speed_loss_accuracy_and_time_left(tmp_path):
     assert text.getvalue().count("\n") < 50
 
 
+@pytest.mark.parametrize("terminal_width", [160, None])
+def test_a_validation_set_is_not_called_test(tmp_path, terminal_width):
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal_width is not None, width=terminal_width, color_system=None)
+    config = RunConfig(
+        dataset="monks-1", width=34, depth=2, steps=20, evaluate_every=10, validation_fraction=0.2, patience=5
+    )
+    with shown(console, quiet=False) as observers:
+        execute(config, folder=tmp_path, observers=observers)
+    assert re.search(r"validation [\d.]+ %", text.getvalue())
+    assert not re.search(r"test [\d.-]+", text.getvalue())
+
+
 def test_a_bar_gives_the_terminal_back_when_a_run_fails():
     text = io.StringIO()
 

@@ -104,6 +104,33 @@ def test_method_without_gates_says_so(gatefit, small, tmp_path):
 def test_validation_is_called_validation(gatefit, small, tmp_path):
     outcome = gatefit("train", *small, "--validation-fraction", 0.2, "--out", tmp_path / "run")
     assert "validation accuracy" in outcome.out
+    assert "validation accuracy" in gatefit("train", "--resume", tmp_path / "run").out
+    assert gatefit("info", tmp_path / "run").code == 0
+
+
+def test_a_finished_run_goes_on_to_more_steps(gatefit, small, tmp_path):
+    assert gatefit("train", *small, "--out", tmp_path / "run").code == 0
+    outcome = gatefit("train", "--resume", tmp_path / "run", "--steps", 100)
+    assert outcome.code == 0
+    assert "resumed at step 60 of 100" in outcome.out
+    longer = [*small, "--steps", 100]
+    assert gatefit("train", *longer, "--out", tmp_path / "whole", "--quiet").code == 0
+    for name in ("config.json", "metrics.jsonl", "model.safetensors", "result.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    again = gatefit("train", *longer, "--out", tmp_path / "run")
+    assert "is finished already" in again.out
+    refused = gatefit("train", "--resume", tmp_path / "run", "--steps", 80)
+    assert refused.code == 2
+    assert "steps: 100 there, 80 here" in refused.err
+    assert gatefit("train", "--resume", tmp_path / "run", "--steps", 0).code == 2
+
+
+def test_stopping_early_needs_a_validation_set(gatefit, small, tmp_path):
+    outcome = gatefit("train", *small, "--patience", 2, "--out", tmp_path / "run")
+    assert outcome.code == 2
+    assert "patience=2 needs a validation set" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_tensorboard_writes_curves(gatefit, small, tmp_path):

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from gatefit.cli.reproduce_plan import parse_seeds
+from gatefit.cli.errors import UserError
+from gatefit.cli.reproduce_plan import only_runs, parse_seeds
 from gatefit.cli.reproduce_progress import RunLines, run_words
 from gatefit.experiments.events import RunEvent
 from gatefit.experiments.registry import labels
@@ -63,7 +64,7 @@ def test_json_is_one_object_with_our_numbers_and_the_papers(filled, gatefit):
     (table,) = outcome["tables"]
     name, cells = table["rows"][1]
     assert name == "MONK's-2"
-    assert cells[3]["paper"] == {"mean": 86.06, "std": 2.17, "count": 3, "unit": "%"}
+    assert cells[3]["paper"] == {"mean": 86.06, "std": 2.17, "count": 3, "unit": "%", "error": None}
     assert 30 < cells[3]["ours"]["mean"] < 90
 
 
@@ -193,6 +194,31 @@ def test_a_run_that_fails_is_told_and_the_table_is_shown_all_the_same(gatefit, t
 )
 def test_seeds_are_a_number_or_a_list(given, seeds):
     assert parse_seeds(given, (5,)) == seeds
+
+
+def test_only_some_runs_of_a_plan():
+    plan = [RunConfig(dataset=d, depth=n, readout_temperature=t) for d in ("iris", "mnist") for n in (1, 6)
+            for t in (None, 30.0)]  # fmt: skip
+    assert only_runs(plan, []) == plan
+    assert {c.dataset for c in only_runs(plan, ["dataset=mnist"])} == {"mnist"}
+    assert only_runs(plan, ["dataset=mnist", "depth=6", "readout-temperature=30"]) == [plan[-1]]
+    assert len(only_runs(plan, ["depth=1,6", "readout_temperature=none"])) == 4
+    for given, message in (
+        ("mnist", r"--only is a field and its value, as in --only dataset=mnist; got 'mnist'"),
+        ("deepth=1", r"runs have no field deepth; did you mean depth\?"),
+        ("depth=7", r"--only depth=7: no run of these labels is left; depth is 1, 6"),
+    ):
+        with pytest.raises(UserError, match=message):
+            only_runs(plan, [given])
+
+
+def test_only_the_chosen_runs_are_trained(gatefit, tmp_path):
+    store = tmp_path / "store"
+    outcome = gatefit("reproduce", LABEL, *TINY, "--store", store, "--only", "dataset=monks-2",
+                      "--only", "method=soft-mix,multilinear-ste")  # fmt: skip
+    assert outcome.code == 0
+    assert len(re.findall(r"^\[\d/2\]", outcome.err, re.M)) == 2
+    assert len(gatefit("runs", "list", "--store", store, "--json").json["runs"]) == 2
 
 
 def test_runs_in_words():

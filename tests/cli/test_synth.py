@@ -45,7 +45,10 @@ def test_a_model_without_encoder_names_or_data_is_simulated_on_random_bits(gatef
     outcome = gatefit("synth", tiny, "--target", "lut6", "--pipeline", "0", "--out", tmp_path / "o", "--json")
     assert outcome.code == 0, outcome
     assert outcome.json["vectors"]["count"] == 200
-    assert outcome.json["vectors"]["source"].startswith("random, because there is no data set:")
+    assert outcome.json["vectors"]["source"] == (
+        f"random, because there is no data set: {tiny} does not say what it was trained on; "
+        f"give samples with --vectors FILE.csv"
+    )
     assert outcome.err == ""
     assert "accuracy" not in outcome.json
 
@@ -62,7 +65,8 @@ def test_vectors_from_a_file_and_raw_features(gatefit, refused, tmp_path):
     outcome = gatefit(*command, "--feature-bits", 3, "--out", tmp_path / "o", "--json")
     assert outcome.code == 0, outcome
     assert outcome.json["inputs"] == "features of 3 bits"
-    assert outcome.json["vectors"] == {"count": 3, "source": str(table)}
+    source = f"{table}; with values on both sides of every threshold"
+    assert outcome.json["vectors"] == {"count": 3 + len([0, 2, 3, 7]), "source": source}
     assert outcome.json["builds"][0]["parts"]["encoder"]["tables"] > 0
     message = refused(*command, "--feature-bits", 2, "--out", tmp_path / "p")
     assert "raw inputs must be whole numbers from 0 to 3, but feature 'a' is 7" in message

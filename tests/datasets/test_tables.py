@@ -197,6 +197,20 @@ def test_real_splice(data_dir):
 
 
 @pytest.mark.data
+def test_splice_has_a_split_for_every_seed(data_dir):
+    first, again, other = (load_dataset("splice", data_dir=data_dir, download=False, **options)
+                           for options in ({}, {"split_seed": 0}, {"split_seed": 1}))  # fmt: skip
+    assert np.array_equal(first.x_test, again.x_test)
+    assert not np.array_equal(first.x_test, other.x_test)
+    assert np.bincount(first.y_test).tolist() == np.bincount(other.y_test).tolist()
+    assert other.notes.endswith("seed 1")
+    with pytest.raises(ValueError, match=r"split_seed must be a whole number >= 0, got -1"):
+        load_dataset("splice", data_dir=data_dir, download=False, split_seed=-1)
+    with pytest.raises(ValueError, match=r"iris has no option split_seed"):
+        load_dataset("iris", split_seed=1)
+
+
+@pytest.mark.data
 def test_real_breast_cancer(data_dir):
     data = load_dataset("breast-cancer", data_dir=data_dir, download=False)
     assert (data.x_train.shape, data.x_test.shape) == ((222, 51), (55, 51))

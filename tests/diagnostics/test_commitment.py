@@ -8,8 +8,10 @@ import torch
 
 from gatefit.codebook import CODEBOOK, COEFFICIENTS_FROM_CORNERS, CORNER_VALUES
 from gatefit.diagnostics.commitment import commitment, distance, entropy, raw_coefficients
-from gatefit.methods import METHODS
-from numpy_network import mixture, proximity, sigmoid, small, softmax
+from gatefit.diagnostics.probe import probe
+from gatefit.methods import METHODS, IWPFree, Method
+from gatefit.network import LogicNetwork
+from numpy_network import batch, mixture, proximity, sigmoid, small, softmax
 
 FREE = [name for name in METHODS if name.endswith("-free")]
 
@@ -93,3 +95,56 @@ def test_settled_gates_have_no_distance():
 @pytest.mark.parametrize("method", METHODS)
 def test_raw_coefficients_carry_no_gradient(method):
     assert not raw_coefficients(small(method).gate_layers[0].method).requires_grad
+
+
+class Thermometer(Method):
+    """Somebody's own method: four parameters a gate, none of them a coefficient, and no distribution over gates."""
+
+    name = "thermometer"
+    parameters_per_gate = 4
+    draws_noise = True
+    drawn = 0
+
+    def residual_centre(self):
+        return torch.zeros(4)
+
+    def coefficients(self):
+        self.drawn += 1
+        return torch.cat([torch.sigmoid(self.latent[:, :1]), torch.zeros_like(self.latent[:, 1:])], dim=1)
+
+    def gates(self):
+        return torch.where(self.latent[:, 0] > 0, 15, 0).to(torch.uint8)
+
+    def get_extra_state(self):
+        return torch.tensor(self.drawn)
+
+    def set_extra_state(self, state):
+        self.drawn = int(state)
+
+
+class Corners(Thermometer):
+    """One that does answer."""
+
+    name = "corners"
+    raw_coefficients = IWPFree.coefficients
+
+
+def test_a_method_of_ones_own_is_not_taken_to_learn_coefficients():
+    network = small(Thermometer)
+    found = probe(network, [batch(64)[0]])
+    assert found["commitment"] is found["distance"] is found["entropy"] is found["survival"] is None
+    assert found["gradient_norms"]["c_ab"] is None
+    assert found["gradient_norms"]["effective"]["c_0"] > 0
+    assert found["census"]["constant"] == 1
+    assert [layer.method.drawn for layer in network.gate_layers] == [0, 0, 0]
+    answering = small(Corners)
+    c_ab = np.concatenate([latent @ COEFFICIENTS_FROM_CORNERS[3] for latent in latents(answering)])
+    assert commitment(answering)["std_c_ab"] == pytest.approx(c_ab.std())
+
+
+def test_learned_temperatures_are_told_layer_by_layer():
+    learned = LogicNetwork(6, 2, 10, 3, method="multilinear-covjac", learnable_temperature=True, temperature=0.5)
+    with torch.no_grad():
+        learned.gate_layers[1].method.log_temperature.fill_(-4.0)
+    assert commitment(learned)["temperatures"] == pytest.approx([0.5, math.exp(-4.0), 0.5])
+    assert "temperatures" not in commitment(LogicNetwork(6, 2, 10, 3, method="multilinear-covjac"))

@@ -9,6 +9,7 @@ from fake_runs import fake_results, paper_like
 from gatefit.datasets import DATASETS
 from gatefit.experiments.estimate import estimate
 from gatefit.experiments.outcome import SCALES, Outcome, Results, Value
+from gatefit.experiments.paper_sections import TEXT
 from gatefit.experiments.paper_values import paper_labels
 from gatefit.experiments.registry import EXPERIMENTS, experiment, labels
 from gatefit.experiments.scales import MAIN_METHODS, WIDTHS, counted_evaluations
@@ -44,6 +45,7 @@ def well_formed(outcome: Outcome) -> None:
                     assert other is None or len(other) == len(series.x)
     assert all(check.evidence for check in outcome.checks)
     assert len({check.claim for check in outcome.checks}) == len(outcome.checks)
+    assert len({check.id for check in outcome.checks} - {""}) == len(outcome.checks)
     content = [[asdict(each) for each in part] for part in (outcome.tables, outcome.figures, outcome.checks)]
     json.dumps(content, allow_nan=False)
 
@@ -70,8 +72,7 @@ def test_a_label_with_all_its_runs_uses_them_all_and_no_other(label, scale):
     if scale == "tiny" and label not in COMPUTED:
         assert {check.holds for check in outcome.checks} == {None}
     if scale == "paper":
-        undecided = [check.claim for check in outcome.checks if check.holds is None]
-        assert undecided == []
+        assert [check.claim for check in outcome.checks if check.finding == "open"] == []
 
 
 def test_every_claim_that_is_a_comparison_holds_for_numbers_like_the_papers():
@@ -121,7 +122,7 @@ def test_the_paper_scale_is_the_papers():
     assert sizes == {
         ("adult", 4096, 6, 50_000, 1000, 512),
         ("splice", 4095, 6, 50_000, 1000, 512),
-        ("monks-2", 136, 6, 10_000, 1000, 512),
+        ("monks-2", 136, 6, 10_000, 1000, 128),
         ("mnist", 64_000, 6, 50_000, 1000, 512),
         ("svhn", 128_000, 6, 50_000, 1000, 512),
         ("cifar10", 128_000, 6, 50_000, 1000, 512),
@@ -132,7 +133,8 @@ def test_the_paper_scale_is_the_papers():
     assert {c.temperature for c in main if c.dataset != "adult" and c.method == "multilinear-covjac"} == {None}
     assert {c.seed for c in main if c.dataset == "adult"} == {0, 1, 2}
     assert {c.seed for c in main if c.dataset == "monks-2"} == set(range(12))
-    wirings = {label: {c.wiring_seed for c in plan_of(label, "paper")} for label in labels()}
+    others = {label: [c for c in plan_of(label, "paper") if c.dataset != "monks-2"] for label in labels()}
+    wirings = {label: {c.wiring_seed for c in plan} for label, plan in others.items()}
     assert {label for label, seeds in wirings.items() if seeds - {0}} == {"tab:wiring-ablation"}
     assert wirings["tab:wiring-ablation"] == {0, 1, 2, 3, 4}
 
@@ -141,8 +143,16 @@ def test_runs_trained_by_hand_are_found():
     """What `gatefit train` makes with the options of the paper is what the tables ask for."""
     by_hand = {
         "tab:width-scaling": RunConfig(dataset="mnist", method="soft-mix", width=8000, depth=3, steps=50_000),
-        "tab:mnist-main": RunConfig(dataset="adult", method="multilinear-covjac", temperature=0.1, seed=2),
-        "tab:h7-cross-dataset": RunConfig(dataset="monks-2", method="multilinear-ste", steps=10_000, seed=11),
+        "tab:mnist-main": RunConfig(
+            dataset="adult", method="multilinear-covjac", temperature=0.1, readout_temperature=80, seed=2
+        ),
+        "tab:h7-cross-dataset": RunConfig(
+            dataset="monks-2", method="multilinear-ste", steps=10_000, batch_size=128, readout_temperature=10,
+            whole_batches=True, seed=11, wiring_seed=4,
+        ),
+        "tab:depth": RunConfig(dataset="mnist", method="soft-mix", width=64_000, readout_temperature=30, depth=12),
+        "extra:splice-splits": RunConfig(dataset="splice", readout_temperature=65, split_seed=3),
+        "extra:rule-of-thumb": RunConfig(dataset="monks-2", method="iwp", steps=10_000),
         "extra:mnist-8k-depth": RunConfig(dataset="mnist", method="soft-mix", width=8000, depth=12, steps=20_000),
         "extra:mnist-8k-basis": RunConfig(dataset="mnist", method="iwp-ste", width=8000, steps=50_000),
         "extra:adult-depth-20k": RunConfig(dataset="adult", method="soft-mix", depth=9, steps=20_000),
@@ -150,8 +160,10 @@ def test_runs_trained_by_hand_are_found():
             dataset="adult", method="multilinear-covjac", temperature=0.1, adult_encoding="difflogic"
         ),
         "extra:class-scores": RunConfig(dataset="splice", method="soft-mix", readout_temperature=65),
-        "extra:monks-methods": RunConfig(dataset="monks-2", method="iwp", steps=10_000),
-    }
+        "extra:monks-methods": RunConfig(
+            dataset="monks-2", method="iwp", steps=10_000, batch_size=128, readout_temperature=10, whole_batches=True
+        ),
+    }  # fmt: skip
     assert PAPER_WIDTHS["adult"] == 4096
     for label, config in by_hand.items():
         assert config.resolved().identity in {c.identity for c in plan_of(label, "paper")}, label
@@ -161,17 +173,20 @@ def test_runs_trained_by_hand_are_found():
 def test_labels_share_runs(scale):
     plans = {label: {c.identity for c in plan_of(label, scale)} for label in labels()}
     for parts, whole in (
-        (("tab:best-acc", "app:gap-decomp", "app:significance"), ("tab:mnist-main",)),
+        (("tab:best-acc", "app:significance"), ("tab:mnist-main",)),
+        (("app:gap-decomp", "app:gradnorm"), ("tab:mnist-main", "tab:width-scaling")),
         (("tab:h7-cross-dataset", "fig:interaction-scaling", "tab:starvation-severity"), ("tab:mnist-main",)),
         (("fig:depth-scaling",), ("tab:depth", "tab:cifar-depth")),
         (("fig:cancellation", "app:entropy"), ("tab:depth",)),
-        (("fig:commitment", "fig:gate-selection", "tab:cifar-full"), ("tab:mnist-main",)),
+        (("tab:cifar-full",), ("tab:mnist-main",)),
+        (("fig:commitment", "fig:gate-selection"), ("tab:mnist-main", "tab:width-scaling")),
         (("tab:scaling-exponents", "tab:param-budget"), ("tab:width-scaling",)),
-        (("fig:codebook-neurons",), ("tab:mnist-main",)),
+        (("fig:codebook-neurons",), ("tab:mnist-main", "tab:width-scaling", "tab:tau-sensitivity")),
     ):
         shared = set().union(*(plans[label] for label in whole))
         for label in parts:
-            assert plans[label] <= shared, label
+            if (label, scale) != ("fig:codebook-neurons", "small"):  # a second seed of Adult at τ = 1
+                assert plans[label] <= shared, label
 
 
 def test_all_labels_at_small_scale_take_about_three_hours_of_one_core():
@@ -181,13 +196,13 @@ def test_all_labels_at_small_scale_take_about_three_hours_of_one_core():
 
 def test_tiny_is_tiny():
     runs = {c.identity: c for label in labels() for c in plan_of(label, "tiny")}
-    assert len(runs) < 160
+    assert len(runs) < 240
     assert max(c.steps * c.depth * (c.width or 0) for c in runs.values()) < 200_000
 
 
 def test_every_table_of_the_paper_has_a_label_and_every_typed_block_is_used():
     known = {label.partition("/")[0] for label in paper_labels()}
-    texts = {"sec:ablation", "app:interaction-demand", "app:tau"}
+    texts = {"sec:ablation", "app:interaction-demand", "app:tau", "app:basis-futility", *TEXT}
     assert known - texts <= set(labels())
     assert texts <= known
 

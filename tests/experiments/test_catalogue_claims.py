@@ -10,6 +10,7 @@ from gatefit.experiments.catalogue import operations
 from gatefit.experiments.catalogue.reading import (
     accuracy_until,
     best_accuracy,
+    best_whole_batch_accuracy,
     diagnostic,
     discretisation_gap,
     last_accuracy,
@@ -17,11 +18,13 @@ from gatefit.experiments.catalogue.reading import (
     over_steps,
     soft_accuracy,
     summarise,
+    whole_batch_accuracy,
 )
 from gatefit.experiments.catalogue.sheet import Sheet, above, best_of
 from gatefit.experiments.outcome import Check, Results, RunRecord, Value
 from gatefit.experiments.paper_values import paper
 from gatefit.experiments.registry import experiment
+from gatefit.experiments.statistics import mean_and_std
 from gatefit.training.config import RunConfig
 
 
@@ -87,6 +90,13 @@ STE_WINS_SPLICE = changed(1.0, dataset="splice", method="multilinear-ste")
         ("tab:tau-sensitivity", "not brittle", changed(-3.0, temperature=2.0)),
         ("tab:tau-sensitivity", "low temperature", changed(-3.0, dataset="adult", temperature=0.1)),
         ("tab:tau-sensitivity", "worse than τ = 1 on MNIST", changed(3.0, dataset="mnist", learnable_temperature=True)),
+        ("tab:adult-depth", "At τ = 1", changed(9.0, dataset="adult", depth=12, temperature=None)),
+        ("extra:splice-splits", "with T = 65", changed(9.0, method="soft-mix", readout_temperature=65.0)),
+        ("extra:rule-of-thumb", "nearer", changed(9.0, method="multilinear-covjac", readout_temperature=80.0)),
+        ("extra:as-written", "(snapped at the corners)", changed(60.0, method="iwp-ste", depth=12)),
+        ("extra:as-written", "without an activation", changed(30.0, corner_activation="identity")),
+        ("extra:mnist-8k-bases", "(snapped)", changed(5.0, backward_basis="walsh")),
+        ("extra:cifar10-128k", "best of three", changed(9.0, method="soft-mix")),
         ("extra:monks-methods", "best of seven", changed(20.0, method="hard-st")),
         ("extra:mnist-8k-basis", "polynomial basis", changed(30.0, method="iwp-ste")),
         ("extra:class-scores", "best method with softer", changed(9.0, method="soft-mix", dataset="splice")),
@@ -118,7 +128,7 @@ def test_a_claim_stays_open_while_runs_are_missing(label, words, gone):
 def test_one_counterexample_refutes_although_other_runs_are_missing():
     check = check_of("tab:mnist-main", "best method on every", STE_WINS_SPLICE, without=lambda c: c.dataset == "mnist")
     assert check.holds is False
-    assert "Splice: M-CovJac 97.13 ± 0.00, M-STE 98.00 ± 0.00: -0.87 (paper: +0.13)" in check.evidence
+    assert "Splice: M-CovJac 97.13 ± 0.00, M-STE 98.00 ± 0.00: -0.87 ± 0.00 (paper: +0.13)" in check.evidence
 
 
 def test_data_sets_that_the_scale_does_not_have_do_not_keep_a_claim_open():
@@ -178,6 +188,11 @@ def test_the_gap_of_a_straight_through_method_must_be_zero():
         ("fig:codebook-neurons", "less than 0.5 % constant gates on MNIST", "census", "multilinear-covjac",
          {"constant": 0.02}),
         ("fig:gate-selection", "XOR", "census", "multilinear-ste", {"strong": 0.5}),
+        ("tab:tau-sensitivity", "collapse in most layers", "commitment", "multilinear-covjac",
+         {"temperatures": [0.5] * 6}),
+        ("extra:survival", "At τ = 0.1", "survival", "multilinear-covjac", {"mean": 0.7}),
+        ("extra:mnist-8k-long", "strong-interaction", "census", "soft-mix", {"strong": 0.5, "constant": 0.0}),
+        ("extra:mnist-8k-long", "near E[ab]", "gradient_norms", "multilinear-ste", {"ratio": 0.2, "l1_ratio": 0.6}),
     ],
 )  # fmt: skip
 def test_a_claim_about_diagnostics_flips_with_them(label, words, name, method, value):
@@ -205,7 +220,7 @@ def test_gradient_ratio_and_entropy_are_read_over_training():
     outcome = each.show(Results(records.get, scale="paper", seeds=(0,)))
     (check,) = [check for check in outcome.checks if "grows during training" in check.claim]
     assert check.holds is True
-    assert check.evidence == "1.10 at the first evaluation, 6.00 at the last"
+    assert check.evidence == "1.10 at the first evaluation, 6.00 at the last (paper: 7.3)"
 
 
 def test_exports_with_the_first_and_last_diagnostics_alone_are_enough_for_the_tables():
@@ -222,12 +237,12 @@ def test_exports_with_the_first_and_last_diagnostics_alone_are_enough_for_the_ta
 
 
 def test_above_and_best_of_compare_means_and_wait_for_every_rival():
-    low, high = Value(1.0), Value(2.0, 0.5, 3)
+    low, high = Value(1.0, 0.1, 3), Value(2.0, 0.5, 3)
     assert above("", ("a", high), ("b", low)).holds is True
-    assert above("", ("a", high), ("b", low), by=1.0).holds is False
+    assert above("", ("a", high), ("b", low), by=2.0).holds is False
     assert above("", ("a", high), ("b", None)).holds is None
     assert above("x", ("a", high), ("b", low), (Value(3.0), Value(1.5))).evidence == (
-        "x: a 2.00 ± 0.50, b 1.00: +1.00 (paper: +1.50)"
+        "x: a 2.00 ± 0.50, b 1.00 ± 0.10: +1.00 ± 0.29 (paper: +1.50)"
     )
     assert best_of("", {"M-CovJac": high, "b": low}).holds is True
     assert best_of("", {"M-CovJac": high, "b": low, "c": None}).holds is None
@@ -260,12 +275,21 @@ def test_readings_of_a_run():
     assert accuracy_until(12_500)(record) is None
     assert last_accuracy(rows(*([0.0] * 8), 0.4, 0.6, every=400)) == pytest.approx(50.0)
     assert last_accuracy(RunRecord("", RunConfig(), "finished", {"last_10_accuracy": 0.5})) == 50.0
+    assert whole_batch_accuracy(record) is None
+    assert best_whole_batch_accuracy(record) is None
+    for i, row in enumerate(record.metrics):
+        row["test_accuracy_whole_batches"] = i / 20
+    assert whole_batch_accuracy(record) == pytest.approx(5 * 14.5)
+    assert best_whole_batch_accuracy(record) == pytest.approx(95.0)
 
 
 def test_summaries_over_runs():
     assert summarise([1.0, None, 3.0]) == Value(2.0, math.sqrt(2), 2)
     assert summarise([1.0], "pp") == Value(1.0, None, 1, "pp")
     assert summarise([None, math.nan]) is None
+    assert summarise([1.0, None, 3.0], population=True) == Value(2.0, 1.0, 2)
+    assert mean_and_std([1.0, 3.0], population=True) == (2.0, 1.0)
+    assert mean_and_std([1.0, 3.0]) == (2.0, math.sqrt(2))
     assert mean_curve([[(0, 1.0), (5, 3.0)], [(5, 5.0)]]) == ([5], [4.0], [math.sqrt(2)])
     assert mean_curve([]) == ([], [], [])
 
@@ -336,6 +360,35 @@ def test_operation_counts_are_those_of_the_algorithms():
     assert operations_of(lambda: [total([c * g for c, g in zip(four, row, strict=True)]) + 1 for row in codebook]) == (
         operations.distances()
     )
+
+
+@pytest.mark.parametrize("name", ["mlp-3x64", "mlp-6x128", "cnn-3x3-3", "cnn-2x2-6", "cnn-3x3-6"])
+def test_sizes_of_baselines_are_the_networks_own(name):
+    import torch
+
+    from gatefit.training.baselines import cnn, mlp
+
+    kind, _, rest = name.partition("-")
+    network = mlp(784, 10, *map(int, rest.split("x"))) if kind == "mlp" else cnn(1, 10, int(rest[-1]), int(rest[0]))
+    size = operations.baseline_size(name)
+    assert size.parameters == sum(parameter.numel() for parameter in network.parameters())
+    counted = []
+
+    def count(module, inputs, output):
+        reads = module.weight[0].numel()
+        counted.append(reads * output.numel())
+
+    for module in network.modules():
+        if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
+            module.register_forward_hook(count)
+    network(torch.zeros(1, 784))
+    assert size.multiplications == sum(counted)
+
+
+def test_the_papers_circuit_has_192_kilobytes_of_gates():
+    size = operations.circuit_size(784, 64_000, 6)
+    assert (size.parameters, size.gate_bytes) == (1_536_000, 192_000)
+    assert size.wiring_bytes == 64_000 * (2 * 10 + 5 * 2 * 16) / 8
 
 
 def test_parameters_per_gate_are_the_methods_own():

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from gatefit.experiments.outcome import Value
-from gatefit.experiments.paper_values import paper, paper_labels
+from gatefit.experiments.paper_sections import TEXT
+from gatefit.experiments.paper_text import CIRCUIT_SIZE, SIZES
+from gatefit.experiments.paper_values import paper, paper_labels, paper_number
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper"
 NUMBER = re.compile(r"[-+]?\d*\.\d+|[-+]?\d+")
 IN_TEXT = (
     "sec:ablation", "sec:controls", "app:interaction-demand", "app:significance", "app:tau", "fig:commitment",
-    "fig:cancellation", "fig:codebook-neurons", "fig:gate-selection", "app:gradnorm", "tab:wiring-ablation",
+    "fig:cancellation", "fig:codebook-neurons", "fig:gate-selection", "app:gradnorm", "tab:wiring-ablation", *TEXT,
+    "app:basis-futility", "tab:depth/corollary", "tab:adult-depth/tau-1", "app:tau/learned", "app:gradnorm/covjac",
 )  # fmt: skip
 
 
@@ -64,6 +67,27 @@ def test_a_number_of_the_text_is_the_papers(latex, label):
     theirs = set(numbers(latex))
     typed = [number for value in paper(label).values.values() for number in written(value)]
     assert [number for number in typed if number not in theirs and -number not in theirs] == []
+
+
+def test_a_number_that_the_paper_does_not_give_is_no_number():
+    assert paper_number("tab:depth", "soft-mix", 12) == 82.94
+    with pytest.raises(ValueError, match=r"the paper's sec:controls has no value at \(walsh, cifar10\)"):
+        paper_number("sec:controls", "walsh", "cifar10")
+
+
+def test_sizes_are_printed_in_the_papers_table(latex):
+    body = latex[latex.index(r"\label{tab:mlp-cnn-baseline}") :]
+    rows = body[body.index(r"\midrule") : body.index(r"\end{table}")].replace(r"${\sim}$", "").replace(r"\textbf{", "")
+    for parameters, operations in SIZES.values():
+        assert f"{parameters}" in rows
+        assert operations in rows
+    assert CIRCUIT_SIZE in rows
+
+
+def test_the_catalogue_at_8000_gates_stands_in_one_sentence(latex):
+    sentence = latex[latex.index("Empirical confirmation.") :][:700]
+    theirs = numbers(sentence)
+    assert all(value.mean in theirs for value in paper("app:basis-futility").values.values())
 
 
 def test_values_carry_their_spread_and_unit():

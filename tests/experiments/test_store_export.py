@@ -27,6 +27,8 @@ def filled(tmp_path_factory):
     with Store.open(folder) as store:
         configs = [replace(CONFIG, seed=s) for s in range(2)]
         free = replace(CONFIG, method="multilinear-free", readout_temperature=2.5, learnable_temperature=False)
+        # One run has a column that the others lack.
+        configs[1] = replace(configs[1], batch_size=100, whole_batches=True)
         run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store)
         store.plan([replace(CONFIG, seed=9)])
     return folder
@@ -105,6 +107,15 @@ def test_an_export_of_curves_keeps_the_ends_and_what_is_drawn_over_time(filled, 
             copy.take(record)
     again = export(tmp_path / "copy", tmp_path / "again", diagnostics="curves")
     assert again[2] == (tmp_path / "diagnostics.jsonl").read_bytes()
+
+
+def test_curves_are_those_of_the_first_wiring(filled, tmp_path):
+    with open_results(filled) as source:
+        first = source.records(rows=True)
+    others = [replace(record, config=replace(record.config, wiring_seed=2)) for record in first]
+    assert write_export([*first, *others], tmp_path, diagnostics="ends")["diagnostics.jsonl"] == 2 * 3 * 7 * 2
+    curves = write_export(others, tmp_path, diagnostics="curves")
+    assert curves == {"runs.csv": 6, "metrics.csv": 4 * 3, "diagnostics.jsonl": 0}
 
 
 def test_errors_are_exported_without_paths_and_addresses():

@@ -8,7 +8,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.encoders import Threshold
 from gatefit.hardware.prune import prune_readout
-from gatefit.hardware.vectors import feature_matrix, pack_features, random_features
+from gatefit.hardware.vectors import edge_features, feature_matrix, pack_features
 
 NO_GATES = np.empty((2, 0), int)
 
@@ -46,6 +46,29 @@ def test_classes_are_balanced_even_where_nothing_is_dropped():
     assert accuracy(same, bits, labels) > 0.75
 
 
+def witnesses(seed, samples=500):
+    """Two classes of 200 outputs, each right about its class for 60 % of the samples."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, samples)
+    true = labels[:, None] == np.repeat([0, 1], 200)
+    return true ^ (rng.random(true.shape) < 0.4), labels
+
+
+def test_probabilities_are_as_sharp_as_the_outputs_that_are_left():
+    circuit = Circuit(400, [], NO_GATES, range(400), GroupSum(np.repeat([0, 1], 200), [0, 0], 10.0))
+    pruned = prune_readout(circuit, *witnesses(seed=0), 20)
+    assert pruned.readout.temperature == pytest.approx(10 * np.sqrt(20 / 400))  # 2.236: the rule of training
+    bits, labels = witnesses(seed=1)
+    own, other = (
+        np.exp(scores).T / np.exp(scores).sum(axis=1)
+        for scores in (Engine(pruned).scores(bits) / temperature for temperature in (pruned.readout.temperature, 10.0))
+    )
+    chosen = labels, np.arange(len(labels))
+    assert -np.log(own[chosen]).mean() < -np.log(other[chosen]).mean() - 0.1
+    again = prune_readout(pruned, *witnesses(seed=0), 5)
+    assert again.readout.temperature == pytest.approx(10 * np.sqrt(5 / 400))
+
+
 def test_wrong_requests_are_refused():
     circuit, bits, labels = copies_and_noise()
     with pytest.raises(ValueError, match=r"outputs must be from 2 \(one a class\) to the 25 that there are, got 1"):
@@ -64,7 +87,7 @@ def test_features_as_port_values():
     assert pack_features(np.array([[1, 2, 3], [0, 0, 7]]), 3) == (0b011_010_001, 0b111_000_000)
     assert feature_matrix(np.array([[1.0, 2, 3]]), ENCODER, 2).tolist() == [[1, 2, 3]]
     assert feature_matrix({"b": [2], "a": [1], "c": [3]}, ENCODER, 2).tolist() == [[1, 2, 3]]
-    drawn = random_features(ENCODER, 50, 2, np.random.default_rng(0))
+    drawn = edge_features(ENCODER, 2, np.random.default_rng(0), 50)
     assert (drawn.shape, drawn.min(), drawn.max()) == ((50, 3), 0, 3)
 
 

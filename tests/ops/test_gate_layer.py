@@ -5,10 +5,10 @@ import torch
 
 from gatefit.codebook import CODEBOOK
 from gatefit.gates import Gate
-from gatefit.ops.gate_layer import IMPLEMENTATIONS, gate_layer
+from gatefit.ops.gate_layer import GATE_LAYERS, gate_layer
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("implementation", GATE_LAYERS)
 def test_layer_of_the_sixteen_gates_computes_their_truth_tables(implementation):
     x = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]])
     wiring = torch.tensor([[0] * 16, [1] * 16], dtype=torch.int32)

@@ -45,6 +45,15 @@ def test_logarithm_is_exact_to_a_few_units_in_the_last_place():
     np.testing.assert_allclose(floats, expected, rtol=5e-7, atol=1e-12)
 
 
+def test_the_reference_draws_the_same_bits():
+    for gates in (1, 17, 5000):
+        one, two = torch.empty(gates, 16), torch.empty(gates, 16)
+        for stream, noise, implementation in ((GumbelNoise(7), one, "numba"), (GumbelNoise(7), two, "reference")):
+            stream.step = 12
+            stream.fill(noise, implementation=implementation)
+        assert torch.equal(one, two)
+
+
 def test_state_resumes_the_stream():
     stream, one, two = GumbelNoise(9), torch.empty(50, 16), torch.empty(50, 16)
     stream.fill(one)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gatefit.experiments.catalogue.sheet import NO_RUNS, NOT_HERE
+from gatefit.experiments.catalogue.sheet import NO_RUNS
 from gatefit.experiments.outcome import Check, Outcome, Results
 from gatefit.experiments.registry import experiment
 from gatefit.report import theory
-from gatefit.report.claims import Cited, Claim, judge
+from gatefit.report.claims import Cited, Claim, Opinion, judge
 from gatefit.report.claims_headline import HEADLINES, THEORY
 from gatefit.report.claims_sections import SECTIONS
 
@@ -24,7 +24,15 @@ def test_every_reference_of_a_claim_exists(claim):
     for cited in claim.checks:
         each = experiment(cited.label)
         outcome = each.show(Results(lambda identity: None, scale="paper", seeds=(0,)))
-        assert cited.among(outcome.checks), cited
+        found = cited.among(outcome.checks)
+        assert found, cited
+        assert {check.id for check in found} >= set(cited.ids), cited
+    known = {
+        check.id
+        for cited in claim.checks
+        for check in experiment(cited.label).show(Results(lambda identity: None, seeds=(0,))).checks
+    }
+    assert claim.opinion is None or not claim.opinion.about or known & set(claim.opinion.about)
     tests = {node.name for node in ast.walk(ast.parse(PROPOSITIONS.read_text())) if isinstance(node, ast.FunctionDef)}
     assert set(claim.tests) <= tests
 
@@ -63,10 +71,13 @@ def verdict(*outcomes: Outcome, **more: object) -> tuple[str, str]:
 
 
 YES, NO, OPEN = (
-    Check("A is best", True, "1 > 0"),
-    Check("B is worst", False, "0 < 1"),
-    Check("A is best", None, "no run"),
+    Check("A is best", True, "1 > 0", "best"),
+    Check("B is worst", False, "0 < 1", "worst"),
+    Check("A is best", None, "no run", "best"),
 )
+LEVEL = replace(YES, holds=None, why="level")
+POWERLESS = replace(NO, holds=None, why="inconclusive")
+DEFINED = Check("2 + 2 = 4", True, "counted", "sum", definition=True)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +99,35 @@ YES, NO, OPEN = (
             ("not confirmed", "Not confirmed at the paper's scale: 1 part could not be tested."),
         ),
         (
-            (outcome(OPEN, replace(YES, claim="C")),),
+            (outcome(OPEN, replace(YES, id="c")),),
             ("partly confirmed", "Partly confirmed at the paper's scale: 1 part could not be tested."),
         ),
         (
-            (outcome(replace(YES, evidence=f"1 > 0; SVHN: {NOT_HERE}")),),
-            (
-                "partly confirmed",
-                "Partly confirmed at the paper's scale: data sets that are not part of the scale are left out.",
-            ),
+            (outcome(replace(YES, partial=True)),),
+            ("partly confirmed", "Partly confirmed at the paper's scale: data sets without runs are left out."),
+        ),
+        ((outcome(LEVEL),), ("level", "Level at the paper's scale.")),
+        ((outcome(LEVEL, NO),), ("not confirmed", "Not confirmed at the paper's scale: 1 is level.")),
+        (
+            (outcome(LEVEL, replace(YES, id="c")),),
+            ("partly confirmed", "Partly confirmed at the paper's scale: 1 of 2 parts hold, 1 is level."),
+        ),
+        (
+            (outcome(LEVEL, POWERLESS),),
+            ("inconclusive", "Inconclusive at the paper's scale: 1 is level, 1 is inconclusive."),
+        ),
+        (
+            (outcome(LEVEL), outcome(NO, scale="small")),  # level at the paper's scale is an answer
+            ("not confirmed", "Not confirmed at the paper's scale and at small scale: 1 is level."),
+        ),
+        ((outcome(DEFINED),), ("by definition", "By definition at the paper's scale.")),
+        (
+            (outcome(DEFINED, NO),),  # what cannot fail confirms nothing
+            ("not confirmed", "Not confirmed at the paper's scale: 1 is by definition."),
+        ),
+        (
+            (outcome(replace(YES, where="MNIST, 8,000 gates")), outcome(NO, scale="small")),
+            ("partly confirmed", "Partly confirmed by MNIST, 8,000 gates and at small scale: 1 of 2 parts hold."),
         ),
         (
             (outcome(OPEN), outcome(OPEN, scale="small")),
@@ -153,3 +184,39 @@ def test_an_open_check_says_what_is_known_and_counts_the_rest():
         Claim("p", "s", checks=(Cited("tab:x"),)), {"tab:x": [outcome(replace(check, evidence=NO_RUNS))]}
     ).evidence
     assert line.text == "A is best: no runs"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "more", "expected"),
+    [
+        ((outcome(YES),), {}, ((), False)),
+        ((outcome(LEVEL),), {}, (("noise",), False)),
+        ((outcome(POWERLESS, YES),), {}, (("noise",), False)),
+        ((outcome(NO),), {}, (("paper", "our reading"), False)),  # the paper's own scale: one of the two
+        ((outcome(replace(NO, where="MNIST")),), {}, (("scale",), False)),
+        ((outcome(NO, scale="small"),), {}, (("scale",), False)),
+        ((outcome(OPEN),), {}, (("scale",), False)),
+        ((outcome(YES),), {"correction": "but not for 3"}, (("paper",), False)),
+        ((outcome(YES),), {"computed": lambda: (False, "1 = 2")}, (("paper",), False)),
+        ((outcome(NO),), {"opinion": Opinion("our reading", "why")}, (("our reading",), True)),
+        ((outcome(NO, scale="small"),), {"opinion": Opinion("our reading", "why", ("best",))}, (("scale",), False)),
+        ((outcome(YES),), {"opinion": Opinion("our reading", "why")}, ((), False)),  # nothing failed
+    ],
+)
+def test_whose_failure_it_is_is_computed_or_marked_as_an_opinion(outcomes, more, expected):
+    claim = Claim("place", "statement", checks=(Cited("tab:x"),), **more)
+    judged = judge(claim, {"tab:x": outcomes})
+    assert (judged.whose, judged.opinion) == expected
+
+
+def test_checks_are_cited_by_exact_ids():
+    """Not by words: "at L=1" is also the beginning of "at L=12"."""
+    one, twelve = replace(YES, claim="Alike at L=1", id="one"), replace(NO, claim="Falls at L=12", id="twelve")
+    assert Cited("tab:x", "one").among([one, twelve]) == [one]
+    assert Cited("tab:x", "on").among([one, twelve]) == []
+    assert Cited("tab:x").among([one, twelve]) == [one, twelve]
+    claim = next(claim for claim in SECTIONS if claim.statement.startswith("Without the snap"))
+    assert [(cited.label, cited.ids) for cited in claim.checks] == [
+        ("tab:basis-constraint-main", ("free-comparable",)),
+        ("tab:basis-constraint-depth", ("free-reverses", "one-layer-alike")),
+    ]

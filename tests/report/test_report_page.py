@@ -10,11 +10,10 @@ from gatefit.report.claims import Cited, Claim
 from gatefit.report.collect import Report, collect
 from gatefit.report.names import figure_names, is_figure_of, slug
 from gatefit.report.page import write_docs, write_report
+from gatefit.report.page_markdown import GENERATED
 from page_checks import check_page
 
-CLAIM = Claim(
-    "Abstract", "M-STE <beats> Soft-Mix.", checks=(Cited("tab:made-up", "beats Soft-Mix"),), remark="Mind `a|b`."
-)
+CLAIM = Claim("Abstract", "M-STE <beats> Soft-Mix.", checks=(Cited("tab:made-up", "beats"),), remark="Mind `a|b`.")
 
 
 class Source:
@@ -91,35 +90,59 @@ def test_a_run_is_read_once(outcome: Outcome):
 def test_the_report_is_written_whole_and_again_the_same(report: Report, tmp_path: Path):
     written = write_report(report, tmp_path / "out", "gatefit report --out out")
     names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in written)
-    assert names == ["figures/tab-made-up-small-1.svg", "report.html", "report.md"]
+    assert names == [
+        "figures/tab-made-up-small-1.svg",
+        "figures/table-1.svg",
+        "report.html",
+        "report.md",
+        "report/claims.md",
+        "report/tab-made-up.md",
+        "report/tab-none.md",
+        "report/tab-theory.md",
+    ]
     html = (tmp_path / "out" / "report.html").read_text()
     page = check_page(html)
     assert len(page.named("svg")) == 1
-    markdown = (tmp_path / "out" / "report.md").read_text()
-    for text in (html, markdown):
+    pages = {path.name: path.read_text() for path in written if path.suffix == ".md"}
+    for text in (html, pages["report.md"]):
         assert "gatefit report --out out" in text
         assert "M-STE &lt;beats&gt; Soft-Mix." in text
-        assert "Confirmed at small scale" in text
-        assert "gatefit reproduce tab:none --scale small" in text
         assert "6 finished runs" in text
         assert "1 confirmed" in text
-    assert "](figures/tab-made-up-small-1.svg)" in markdown
+    for text in (html, pages["claims.md"]):
+        assert "Confirmed at small scale" in text
+    for text in (html, pages["tab-none.md"]):
+        assert "gatefit reproduce tab:none --scale small" in text
+    assert "](../figures/tab-made-up-small-1.svg)" in pages["tab-made-up.md"]
+    assert "](figures/table-1.svg)" in pages["report.md"]
+    for text in (html, pages["tab-made-up.md"]):  # Runs that do not exist are another command's.
+        assert "3 runs are missing: " in text
+        assert "gatefit runs missing --label tab:made-up" in text
+        assert "multilinear-covjac, 6" not in text
     before = {path: path.read_bytes() for path in written}
     write_report(report, tmp_path / "out", "gatefit report --out out")
     assert {path: path.read_bytes() for path in written} == before
 
 
-def test_a_page_of_the_documentation_is_one_file_with_figures(report: Report, tmp_path: Path):
+def test_a_page_of_the_documentation_has_others_behind_it_and_figures(report: Report, tmp_path: Path):
     figures = tmp_path / "docs" / "figures"
     figures.mkdir(parents=True)
     for name in ("tab-made-up-paper-7.svg", "drawing.svg", "tab-made-up-notes.svg"):
         (figures / name).write_text("<svg/>")
+    behind = tmp_path / "docs" / "reproduction"
+    behind.mkdir()
+    (behind / "tab-gone.md").write_text(GENERATED)
+    (behind / "notes.md").write_text("somebody else's")
     write_docs(report, tmp_path / "docs" / "reproduction.md", "gatefit report --docs docs/reproduction.md")
     assert sorted(path.name for path in figures.iterdir()) == [
         "drawing.svg",  # somebody else's
         "tab-made-up-notes.svg",
         "tab-made-up-small-1.svg",
+        "table-1.svg",
     ]
+    names = sorted(path.name for path in behind.iterdir())
+    assert names == ["claims.md", "notes.md", "tab-made-up.md", "tab-none.md", "tab-theory.md"]
+    assert "(../reproduction.md)" in (behind / "tab-none.md").read_text()
     assert not (tmp_path / "docs" / "report.html").exists()
 
 

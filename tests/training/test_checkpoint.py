@@ -3,6 +3,7 @@
 import errno
 import json
 import resource
+from pathlib import Path
 
 import pytest
 import torch
@@ -32,6 +33,16 @@ def trained(method="multilinear-covjac", seed=0):
         network(torch.ones(4, 8)).sum().backward()
         optimiser.step()
     return network, optimiser
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's list of mapped files")
+def test_what_was_read_does_not_hold_its_file(tmp_path):
+    """Windows refuses to replace or delete a file that somebody has mapped."""
+    path = tmp_path / "network.safetensors"
+    path.write_bytes(serialise({"latent": torch.arange(5000.0)}, {}))
+    tensors, _ = read_tensors(path)
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    assert torch.equal(tensors["latent"], torch.arange(5000.0))
 
 
 def same(one, two):

@@ -61,12 +61,28 @@ def test_equal_configurations_have_one_name():
         ({"weight_decay": -1.0}, r"weight_decay must be a finite number >= 0, got -1.0"),
         ({"validation_fraction": 1.0}, r"validation_fraction must be in \[0, 1\), got 1.0"),
         ({"schedule": "step"}, r"unknown schedule 'step'; choose one of constant, cosine, linear"),
+        ({"split_seed": -1}, r"split_seed must be a whole number >= 0, got -1"),
         ({"patience": 0}, r"patience must be >= 1 evaluations, got 0"),
+        ({"patience": 2}, r"patience=2 needs a validation set, and validation_fraction is 0.*set validation_fraction"),
     ],
 )
 def test_bad_values_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         RunConfig(**options)
+
+
+def test_a_record_of_a_run_that_its_test_set_ended_is_still_read():
+    recorded = RunConfig.from_dict({"patience": 2, "width": 40})
+    assert (recorded.patience, recorded.identity) == (2, "2d8f633f0037")
+    with pytest.raises(ValueError, match=r"patience must be >= 1 evaluations, got 0"):
+        RunConfig.from_dict({"patience": 0})
+
+
+def test_the_split_is_an_option_of_splice_alone():
+    assert RunConfig(dataset="splice").dataset_options() == {}
+    assert RunConfig(dataset="splice", split_seed=3).dataset_options() == {"split_seed": 3}
+    assert RunConfig(dataset="splice", split_seed=0).identity == RunConfig(dataset="splice").identity
+    assert RunConfig(dataset="splice", split_seed=1).identity != RunConfig(dataset="splice").identity
 
 
 def test_method_options_are_those_of_the_method():

@@ -102,10 +102,22 @@ def test_evaluation_does_not_change_the_run():
 def test_patience_stops_and_the_best_is_kept():
     data = make_data(keep_best=True)
     net = network()
-    result = train(config(steps=2000, evaluate_every=20, patience=3), net, data)
+    result = train(config(steps=2000, evaluate_every=20, patience=3, validation_fraction=0.5), net, data)
     scores = [row["test_hard"] for row in result.state.metrics]
     assert len(scores) - 1 - int(np.argmax(scores)) == 3 or result.state.step == 2000
     assert evaluate(net, data.test, data.test_targets)["hard"] == max(scores)
+    figures, best = result.summary, result.state.metrics[int(np.argmax(scores))]
+    assert figures["validation_accuracy"] == figures["best_accuracy"] == max(scores) != scores[-1]
+    assert figures["train_accuracy"] == evaluate(net, data.train, data.train_targets)["hard"] == best["train_hard"]
+    assert figures["generalisation_gap"] == best["generalisation_gap"]
+    assert "test_accuracy" not in figures
+
+
+def test_the_test_set_does_not_end_a_recorded_run_that_goes_on():
+    # Older versions allowed it, and their records are read.
+    recorded = RunConfig.from_dict({"dataset": "custom", "width": 40, "depth": 2, "steps": 120, "patience": 3})
+    with pytest.raises(ValueError, match=r"patience=3 needs a validation set"):
+        train(recorded, network(), make_data())
 
 
 def test_sample_weights_decide_between_contradicting_labels():

@@ -14,7 +14,8 @@ from gatefit.training.checkpoint import CheckpointError
 from gatefit.training.config import RunConfig
 from gatefit.training.folder import locked, read_made
 from gatefit.training.loop import Observer
-from gatefit.training.machine import code_version, machine
+from gatefit.training.machine import code_version, machine, same_bits_on
+from gatefit.training.metrics import evaluate
 from gatefit.training.runs import (
     RunFolderError,
     default_folder,
@@ -23,6 +24,7 @@ from gatefit.training.runs import (
     read_config,
     read_metrics,
     save_network,
+    training_data,
 )
 
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
@@ -54,6 +56,28 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path):
     bits = torch.from_numpy(network.encoder.transform(dataset.x_test))
     accuracy = float((network(bits).argmax(1).numpy() == dataset.y_test).mean())
     assert accuracy == result["test_accuracy"]
+
+
+@pytest.mark.parametrize("method", ["multilinear-ste", "multilinear-free"])
+def test_whole_batches_are_the_first_samples_and_change_nothing_else(tmp_path, method):
+    config = replace(CONFIG, method=method, batch_size=100)
+    plain = execute(config, folder=tmp_path / "plain")
+    whole = execute(replace(config, whole_batches=True), folder=tmp_path / "whole")
+    rows = [dict(row) for row in read_metrics(tmp_path / "whole")]
+    accuracies = [row.pop("test_accuracy_whole_batches") for row in rows]
+    assert rows == read_metrics(tmp_path / "plain")
+    assert "test_accuracy_whole_batches" not in plain.result.state.metrics[-1]
+    dataset = load_dataset("monks-1")
+    bits = torch.from_numpy(whole.network.encoder.transform(dataset.x_test))
+    scores = whole.network.soft_scores(bits) if method.endswith("free") else whole.network(bits)
+    right = scores.argmax(1).numpy() == dataset.y_test
+    assert (len(right), accuracies[-1]) == (432, right[:400].mean())
+    assert accuracies[-1] != right.mean()
+
+
+def test_whole_batches_of_a_set_smaller_than_one_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"needs at least a batch to evaluate, got 432 samples and batch_size=512; "):
+        execute(replace(CONFIG, batch_size=512, whole_batches=True), folder=tmp_path / "run")
 
 
 def test_a_finished_run_is_read_back_not_repeated(tmp_path):
@@ -95,11 +119,19 @@ def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monk
     first = read_made(tmp_path)
     assert first["code_version"] == code_version()
     assert first["machine"] == machine()
+    assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(CONFIG)
     assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
+
+
+def test_matrix_products_have_the_same_bits_on_the_same_processor_only():
+    everywhere = same_bits_on(CONFIG)
+    assert (everywhere == "x86-64 with AVX2") == (torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"))
+    for change in ({"readout": "linear"}, {"method": "iwp-free"}, {"method": "mlp"}):
+        assert machine()["cpu"] in same_bits_on(replace(CONFIG, **change))
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"seconds": "long"}'])
@@ -136,10 +168,23 @@ def test_a_folder_in_use_is_refused(tmp_path):
 
 
 def test_validation_split_is_taken_from_the_training_set(tmp_path):
-    run = execute(replace(CONFIG, validation_fraction=0.25, patience=2), folder=tmp_path)
+    run = execute(replace(CONFIG, validation_fraction=0.25), folder=tmp_path)
     assert run.result.finished
     with pytest.raises(ValueError, match=r"validation_fraction=0.0001 of 124 samples is none"):
         execute(replace(CONFIG, validation_fraction=0.0001), folder=tmp_path / "other")
+
+
+def test_a_run_ended_by_patience_is_read_back_as_it_ended(tmp_path):
+    config = replace(CONFIG, validation_fraction=0.25, patience=2, steps=2000, seed=3)
+    run = execute(config, folder=tmp_path)
+    again = execute(config, folder=tmp_path, observers=[Never()])
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert again.result.state.step == run.result.state.step == result["steps"] < 2000
+    assert again.result.summary == run.result.summary
+    data = training_data(config, load_dataset("monks-1"))
+    kept = evaluate(load_network(tmp_path / "model.safetensors"), data.test, data.test_targets)
+    assert result["validation_accuracy"] == kept["hard"] != read_metrics(tmp_path)[-1]["test_hard"]
+    assert "test_accuracy" not in result
 
 
 def test_default_folder_names_data_set_method_and_identity():

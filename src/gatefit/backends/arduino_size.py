@@ -2,7 +2,8 @@
 
     flash = code + constants + initial values        RAM = initial values + zeroed memory (on AVR, constants too)
 
-Object files are measured, so that what belongs to the board or the C library is not counted.
+Object files are measured, so that what belongs to the board or the C library is not counted. A target that a model is
+too large for (its compiler says so) has no bytes, but the reason.
 """
 
 import shutil
@@ -28,8 +29,10 @@ class Size(NamedTuple):
 
     target: str
     compiler: str
-    flash: int
-    ram: int
+    flash: int | None
+    ram: int | None
+    reason: str = ""
+    """What the compiler said, where there is nothing to measure."""
 
 
 def available_targets() -> list[str]:
@@ -46,7 +49,10 @@ def measured_sizes(files: dict[str, str], targets: Iterable[str] | None = None) 
         (source,) = Path(folder).glob("*_model.c")
         for target in available_targets() if targets is None else targets:
             compiler, options = TARGETS[target]
-            _run([compiler, *FLAGS, *options, "-c", str(source), "-o", f"{folder}/model.o"])
+            refusal = _compile([compiler, *FLAGS, *options, "-c", str(source), "-o", f"{folder}/model.o"])
+            if refusal:
+                sizes.append(Size(target, compiler, None, None, refusal))
+                continue
             listing = _run([compiler.replace("gcc", "size"), "-A", "-d", f"{folder}/model.o"])
             sizes.append(Size(target, compiler, *_count(listing, constants_in_ram=compiler.startswith("avr"))))
     return sizes
@@ -66,8 +72,17 @@ def _count(listing: str, *, constants_in_ram: bool) -> tuple[int, int]:
     return flash, ram
 
 
+def _compile(command: list[str]) -> str:
+    """Nothing, or in one line why the compiler refused."""
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        return ""
+    errors = [line.partition("error: ")[2] for line in run.stderr.splitlines() if "error: " in line]
+    return (errors or run.stderr.splitlines() or [f"it ended with code {run.returncode}"])[0].strip()[:200]
+
+
 def _run(command: list[str]) -> str:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed on the exported C:\n{run.stderr[-2000:]}")
+        raise RuntimeError(f"{command[0]} failed:\n{run.stderr[-2000:]}")
     return run.stdout

@@ -28,7 +28,21 @@ STRAIGHT_LIMIT: Final = 3000
 
 STACK_LIMIT: Final = 64 * 1024
 """Bytes of working memory that are taken from the stack; more is static."""
-_STATIC: Final = "Working memory (over 64 KB) is static: calls must not overlap."
+
+FRAMES: Final = 1024
+BATCH_FRAMES: Final = 1024
+"""Bytes of stack beside the working memory, with room to spare: what optimising compilers need for all functions of a
+call on a 64-bit machine, and the totals of 64 samples, twice. A test measures them."""
+
+_PRECISION: Final[dict[FeatureType | None, list[str]]] = {
+    None: [],
+    "double": ["Raw features are compared as double, as Python does."],
+    "float": [
+        "Raw features are compared as float: a number that is no float is rounded to one before, and where that takes",
+        "it across a threshold, Python (which compares doubles) may give another class. To compare doubles here too:",
+        'gatefit export --feature-type double, or feature_type="double".',
+    ],
+}
 
 Style = Literal["auto", "straight", "table"]
 
@@ -73,16 +87,6 @@ _END: Final = """
 
 #endif /* @M_IMPLEMENTATION */
 """
-_CLASS_NAME_HEAD: Final = """
-const char *@m_class_name(int k)
-{
-    static const char *const names[@M_CLASSES] = {
-"""
-_CLASS_NAME_TAIL: Final = """
-    };
-    return k >= 0 && k < @M_CLASSES ? names[k] : "";
-}
-"""
 
 
 def to_c(
@@ -108,8 +112,8 @@ def to_c(
         raise ValueError(f"feature_type must be 'float' or 'double', got {feature_type!r}")
     if style == "auto":
         style = "straight" if circuit.gates.size <= STRAIGHT_LIMIT else "table"
-    evaluate, slots = straight_evaluate(circuit) if style == "straight" else table_evaluate(circuit)
-    static = 8 * (circuit.inputs + circuit.outputs.size + slots) > STACK_LIMIT
+    evaluate, words = straight_evaluate(circuit) if style == "straight" else table_evaluate(circuit)
+    static = 8 * words + circuit.inputs > STACK_LIMIT
     encode_declaration, encode_definition = _features(circuit, feature_type)
     declarations = [
         fill(_HEAD, name),
@@ -121,29 +125,46 @@ def to_c(
     ]
     definitions = [
         fill(evaluate, name),
-        fill(c_readout.definitions(circuit), name),
+        fill(c_readout.definitions(circuit, words, static=static), name),
         *([] if isinstance(circuit.readout, Affine) else [_class_name(circuit, name)]),
         fill(encode_definition, name),
         fill(c_readout.self_test(circuit, test_vectors), name),
     ]
     text = [*declarations, fill(_TAIL, name), fill(_IMPLEMENTATION, name), *definitions, fill(_END, name)]
     storage = "static " if static else ""
-    return _comment(circuit, style, static) + "".join(text).replace("@STORAGE ", storage)
+    return _comment(circuit, style, words, static, feature_type if encode_definition else None) + "".join(text).replace(
+        "@STORAGE ", storage
+    )
 
 
-def _comment(circuit: Circuit, style: str, static: bool) -> str:
+def _comment(circuit: Circuit, style: str, words: int, static: bool, feature_type: FeatureType | None) -> str:
     """What the file is, with the names of inputs and classes; they are data, and stay inside the comment."""
     lines = [
         "A logic gate network as C99, written by gatefit.",
         f"{circuit.inputs} input bits, {circuit.gates.size} gates ({style} style), {circuit.outputs.size} output bits.",
         "",
         "Include this file anywhere; in one C file, define the macro ..._IMPLEMENTATION before it.",
-        "Nothing is allocated. " + _STATIC if static else "Nothing is allocated; calls may overlap.",
+        *_memory(circuit, words, static, feature_type is not None),
+        *_PRECISION[feature_type],
         "",
         *(f"input {i}: {comment_text(text)}" for i, text in enumerate(given_names(circuit))),
         *(f"class {k}: {comment_text(text)}" for k, text in enumerate(circuit.class_names)),
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
+
+
+def _memory(circuit: Circuit, words: int, static: bool, features: bool) -> list[str]:
+    """What a call takes: the words that the gates work on, and in all a little more."""
+    work = 8 * words
+    if static:
+        return [f"Nothing is allocated. Working memory ({work:,} bytes) is static: calls must not overlap."]
+    single, batch = work + FRAMES, work + FRAMES + BATCH_FRAMES
+    from_features = f" ({single + circuit.inputs:,} from raw features)" if features else ""
+    return [
+        "Nothing is allocated; calls may overlap.",
+        f"Stack of a call, compiled with optimisation: at most {single:,} bytes for one sample{from_features},",
+        f"{batch:,} for a batch; {work:,} of them are working memory.",
+    ]
 
 
 def _sizes(circuit: Circuit) -> str:

@@ -32,15 +32,20 @@ double @m_value(const uint8_t *bits);
 """
 _COUNT: Final = """
 /* How many outputs number begin to end - 1 are one, for each sample. */
-static void @m_count(const uint64_t *y, long begin, long end, int samples, int64_t *totals)
+static void @m_count(const uint64_t *w, long begin, long end, int samples, int64_t *totals)
 {
     uint64_t planes[@PLANES] = {0};
     uint64_t carry, plane;
     long i;
     int p, s;
 
+    if (samples == 1) {
+        for (i = begin, totals[0] = 0; i < end; i++)
+            totals[0] += (int64_t)(@m_output_word(w, @INDEX) & 1);
+        return;
+    }
     for (i = begin; i < end; i++)
-        for (p = 0, carry = y[@INDEX]; carry != 0 && p < @PLANES; p++) {
+        for (p = 0, carry = @m_output_word(w, @INDEX); carry != 0 && p < @PLANES; p++) {
             plane = planes[p];
             planes[p] = plane ^ carry;
             carry &= plane;
@@ -51,23 +56,23 @@ static void @m_count(const uint64_t *y, long begin, long end, int samples, int64
 }
 """
 _GROUP_SUM: Final = """
-static void @m_class_scores(const uint64_t *y, int k, int samples, int64_t *totals)
+static void @m_class_scores(const uint64_t *w, int k, int samples, int64_t *totals)
 {
     int s;
 
-    @m_count(y, (long)@m_group_start[k], (long)@m_group_start[k + 1], samples, totals);
+    @m_count(w, (long)@m_group_start[k], (long)@m_group_start[k + 1], samples, totals);
     for (s = 0; s < samples; s++)
         totals[s] += @m_offset[k];
 }
 """
 _AFFINE: Final = """
-static void @m_class_scores(const uint64_t *y, int k, int samples, double *totals)
+static void @m_class_scores(const uint64_t *w, int k, int samples, double *totals)
 {
     int64_t sums[64];
     int s;
 
     (void)k;
-    @m_count(y, 0, @M_OUTPUTS, samples, sums);
+    @m_count(w, 0, @M_OUTPUTS, samples, sums);
     for (s = 0; s < samples; s++) {
         /* volatile: the product is rounded before the sum, whatever instructions the processor has. */
         volatile double product = @SCALE * (double)(@OFFSET + sums[s]);
@@ -76,64 +81,74 @@ static void @m_class_scores(const uint64_t *y, int k, int samples, double *total
 }
 """
 _LINEAR: Final = """
-static void @m_class_scores(const uint64_t *y, int k, int samples, float *totals)
+static void @m_class_scores(const uint64_t *w, int k, int samples, float *totals)
 {
     const float *weights = @m_weight + (long)k * @M_OUTPUTS;
+    uint64_t word;
     long i;
     int s;
 
     for (s = 0; s < samples; s++)
         totals[s] = @m_bias[k];
     for (i = 0; i < @M_OUTPUTS; i++)
-        for (s = 0; s < samples; s++)
-            if ((y[i] >> s) & 1)
+        for (s = 0, word = @m_output_word(w, i); s < samples; s++)
+            if ((word >> s) & 1)
                 totals[s] += weights[i];
 }
 """
 _COMMON: Final = """
-void @m_outputs(const uint64_t *x, size_t stride, uint64_t *y)
+/* From 64 samples, and from one, to all words that the readout reads. */
+static void @m_run(const uint64_t *x, size_t stride, uint64_t *w)
 {
-    @STORAGE uint64_t column[@M_INPUTS];
     long i;
 
     for (i = 0; i < @M_INPUTS; i++)
-        column[i] = x[(size_t)i * stride];
-    @m_evaluate(column, y);
+        w[i] = x[(size_t)i * stride];
+    @m_evaluate(w);
 }
 
-static void @m_outputs_of_bits(const uint8_t *bits, uint64_t *y)
+static void @m_run_bits(const uint8_t *bits, uint64_t *w)
 {
-    @STORAGE uint64_t x[@M_INPUTS];
     long i;
 
     for (i = 0; i < @M_INPUTS; i++)
-        x[i] = bits[i] != 0;
-    @m_evaluate(x, y);
+        w[i] = bits[i] != 0;
+    @m_evaluate(w);
+}
+
+void @m_outputs(const uint64_t *x, size_t stride, uint64_t *y)
+{
+    @WORK
+    long i;
+
+    @m_run(x, stride, w);
+    for (i = 0; i < @M_OUTPUTS; i++)
+        y[i] = @m_output_word(w, i);
 }
 
 void @m_scores(const uint8_t *bits, @m_score *scores)
 {
-    @STORAGE uint64_t y[@LENGTH];
+    @WORK
     int k;
 
-    @m_outputs_of_bits(bits, y);
+    @m_run_bits(bits, w);
     for (k = 0; k < @M_CLASSES; k++)
-        @m_class_scores(y, k, 1, scores + k);
+        @m_class_scores(w, k, 1, scores + k);
 }
 
 void @m_scores_batch(const uint64_t *x, size_t words, @m_score *scores)
 {
-    @STORAGE uint64_t y[@LENGTH];
+    @WORK
     @m_score totals[64];
-    size_t w;
+    size_t v;
     int k, s;
 
-    for (w = 0; w < words; w++) {
-        @m_outputs(x + w, words, y);
+    for (v = 0; v < words; v++) {
+        @m_run(x + v, words, w);
         for (k = 0; k < @M_CLASSES; k++) {
-            @m_class_scores(y, k, 64, totals);
+            @m_class_scores(w, k, 64, totals);
             for (s = 0; s < 64; s++)
-                scores[(64 * w + (size_t)s) * @M_CLASSES + (size_t)k] = totals[s];
+                scores[(64 * v + (size_t)s) * @M_CLASSES + (size_t)k] = totals[s];
         }
     }
 }
@@ -141,14 +156,14 @@ void @m_scores_batch(const uint64_t *x, size_t words, @m_score *scores)
 _PREDICT: Final = """
 int @m_predict(const uint8_t *bits)
 {
-    @STORAGE uint64_t y[@LENGTH];
+    @WORK
     @m_score best, score;
     int k, chosen = 0;
 
-    @m_outputs_of_bits(bits, y);
-    @m_class_scores(y, 0, 1, &best);
+    @m_run_bits(bits, w);
+    @m_class_scores(w, 0, 1, &best);
     for (k = 1; k < @M_CLASSES; k++) {
-        @m_class_scores(y, k, 1, &score);
+        @m_class_scores(w, k, 1, &score);
         if (score > best) {
             best = score;
             chosen = k;
@@ -159,18 +174,18 @@ int @m_predict(const uint8_t *bits)
 
 void @m_predict_batch(const uint64_t *x, size_t words, int32_t *classes)
 {
-    @STORAGE uint64_t y[@LENGTH];
+    @WORK
     @m_score best[64], totals[64];
-    size_t w;
+    size_t v;
     int k, s;
 
-    for (w = 0; w < words; w++, classes += 64) {
-        @m_outputs(x + w, words, y);
-        @m_class_scores(y, 0, 64, best);
+    for (v = 0; v < words; v++, classes += 64) {
+        @m_run(x + v, words, w);
+        @m_class_scores(w, 0, 64, best);
         for (s = 0; s < 64; s++)
             classes[s] = 0;
         for (k = 1; k < @M_CLASSES; k++) {
-            @m_class_scores(y, k, 64, totals);
+            @m_class_scores(w, k, 64, totals);
             for (s = 0; s < 64; s++)
                 if (totals[s] > best[s]) {
                     best[s] = totals[s];
@@ -232,12 +247,13 @@ def score_type(circuit: Circuit) -> str:
     return {GroupSum: "int64_t", Affine: "double", Linear: "float"}[type(circuit.readout)]
 
 
-def definitions(circuit: Circuit) -> str:
-    """Tables and functions from output bits to scores."""
+def definitions(circuit: Circuit, words: int, *, static: bool) -> str:
+    """Tables and functions from output bits to scores; gates work on ``words``, each call's own unless ``static``."""
     readout = circuit.readout
-    common = _COMMON + (_VALUE if isinstance(readout, Affine) else _PREDICT)
-    # C has no empty arrays, and a compiler may warn of one that is never written.
-    common = common.replace("@LENGTH]", f"{circuit.outputs.size}]" if circuit.outputs.size else "1] = {0}")
+    work = "uint64_t *const w = @m_work;" if static else f"uint64_t w[{words}];"
+    common = (_COMMON + (_VALUE if isinstance(readout, Affine) else _PREDICT)).replace("@WORK", work)
+    if static:
+        common = f"\nstatic uint64_t @m_work[{words}];\n{common}"
     if isinstance(readout, Linear):
         weights = [float_literal(w, "float") for w in readout.weights.ravel().tolist()]
         bias = [float_literal(b, "float") for b in readout.bias.tolist()]

@@ -3,8 +3,9 @@
     straight    const uint64_t n7 = (n3 & ~x1);
     table       for each run of equal operations:  w[code[0]] = w[code[1]] op w[code[2]]
 
-Both define ``<name>_evaluate(x, y)``: output words from input words, bit s of a word being sample s.
-The table is the engine's program: working memory is one word per slot, not per gate.
+Both define ``<name>_evaluate(w)``, bit s of a word being sample s: the inputs are the first words of w, and output i is
+then ``<name>_output_word(w, i)``. A value that nobody needs any more gives its word to another, inputs too, so that w
+is not much longer than the inputs or the outputs are; a call has one such array and no other.
 """
 
 from typing import Final
@@ -19,36 +20,42 @@ PART: Final = 100
 """Statements in one function: compilers take quadratic time over a function, and so linear time over many."""
 _READS: Final = (DEPENDS_ON_A, DEPENDS_ON_B)
 _PART_HEAD: Final = """
-static void @m_part_@PART(const uint64_t *x, uint64_t *w, uint64_t *y)
+static void @m_part_@PART(uint64_t *w)
 {
 """
 _PART_TAIL: Final = """
-    (void)x;
-    (void)w;
-    (void)y;
 }
 """
 _STRAIGHT: Final = """
-static void @m_evaluate(const uint64_t *x, uint64_t *y)
+static void @m_evaluate(uint64_t *w)
 {
     /* Called through a table, lest the compiler make one large function of them again. */
-    static void (*const parts[@PARTS])(const uint64_t *, uint64_t *, uint64_t *) = {@NAMES};
-    @STORAGE uint64_t w[@WORDS];
+    static void (*const parts[@PARTS])(uint64_t *) = {@NAMES};
     int k;
 
     for (k = 0; k < @PARTS; k++)
-        parts[k](x, w, y);
+        parts[k](w);
+}
+"""
+_NO_GATES: Final = """
+static void @m_evaluate(uint64_t *w)
+{
+    (void)w;
+}
+"""
+_OUTPUT: Final = """
+/* The lowest bit of an output's entry says that its complement was computed. */
+static uint64_t @m_output_word(const uint64_t *w, long i)
+{
+    return w[@m_output[i] >> 1] ^ (UINT64_C(0) - (uint64_t)(@m_output[i] & 1));
 }
 """
 _TABLE: Final = """
-static void @m_evaluate(const uint64_t *x, uint64_t *y)
+static void @m_evaluate(uint64_t *w)
 {
-    @STORAGE uint64_t w[@SLOTS];
     const @CODE *code = @m_code;
     long i, run, end;
 
-    for (i = 0; i < @M_INPUTS; i++)
-        w[i] = x[i];
     w[@M_INPUTS] = 0;
     for (i = 0, run = 0; run < @RUNS; run++) {
         end = (long)@m_run_end[run];
@@ -71,9 +78,6 @@ static void @m_evaluate(const uint64_t *x, uint64_t *y)
             break;
         }
     }
-    /* The lowest bit of an output's entry says that its complement was computed. */
-    for (i = 0; i < @M_OUTPUTS; i++)
-        y[i] = w[@m_output[i] >> 1] ^ (UINT64_C(0) - (uint64_t)(@m_output[i] & 1));
 }
 """
 
@@ -90,28 +94,22 @@ def live_nodes(circuit: Circuit) -> np.ndarray:
 
 
 def straight_evaluate(circuit: Circuit) -> tuple[str, int]:
-    """One statement per gate that matters, in parts, and how many words are handed from part to part."""
+    """One statement per gate that matters, in parts, and how many words they work on."""
     used = live_nodes(circuit)
     order = np.flatnonzero(used[circuit.inputs :])
-    parts = max(1, -(-order.size // PART))
+    parts = -(-order.size // PART)
     part = np.full(circuit.nodes, -1)
     part[circuit.inputs + order] = np.arange(order.size) // PART
-    last = _last_reader(circuit, used, part)
-    handed = np.flatnonzero((last > part) & (part >= 0))
-    slot = {int(node): k for k, node in enumerate(handed)}
-    outputs: dict[int, list[int]] = {}
-    for i, node in enumerate(circuit.outputs.tolist()):
-        outputs.setdefault(node, []).append(i)
+    words = _Words(circuit, _last_reader(circuit, used, part))
     functions = []
     for k in range(parts):
         lines: list[str] = []
         known: dict[int, str] = {}
 
-        def value(node: int, lines: list[str] = lines, known: dict[int, str] = known) -> str:
+        def value(node: int, k: int = k, lines: list[str] = lines, known: dict[int, str] = known) -> str:
             if node not in known:
-                source = f"x[{node}]" if node < circuit.inputs else f"w[{slot[node]}]"
                 known[node] = f"x{node}" if node < circuit.inputs else f"n{node - circuit.inputs}"
-                lines.append(f"    const uint64_t {known[node]} = {source};")
+                lines.append(f"    const uint64_t {known[node]} = w[{words.read(node, k)}];")
             return known[node]
 
         for g in order[k * PART : (k + 1) * PART].tolist():
@@ -121,15 +119,43 @@ def straight_evaluate(circuit: Circuit) -> tuple[str, int]:
             formula = {Gate.FALSE: "UINT64_C(0)", Gate.TRUE: "~UINT64_C(0)"}.get(gate, gate.formula)
             known[node] = f"n{g}"
             lines.append(f"    const uint64_t n{g} = {formula.format(a=a, b=b)};")
-            if node in slot:
-                lines.append(f"    w[{slot[node]}] = n{g};")
-            lines += [f"    y[{i}] = n{g};" for i in outputs.get(node, ())]
-        if k == parts - 1:
-            lines += [f"    y[{i}] = {value(n)};" for n in outputs if n < circuit.inputs for i in outputs[n]]
+            if words.needed_after(node, k):
+                lines.append(f"    w[{words.write(node)}] = n{g};")
         functions.append(_PART_HEAD.replace("@PART", str(k)) + "\n".join(lines) + _PART_TAIL)
     names = ", ".join(f"@m_part_{k}" for k in range(parts))
-    body = _STRAIGHT.replace("@WORDS", str(max(1, handed.size))).replace("@PARTS", str(parts)).replace("@NAMES", names)
-    return "".join(functions) + body, handed.size
+    body = _STRAIGHT.replace("@PARTS", str(parts)).replace("@NAMES", names) if parts else _NO_GATES
+    entries = np.array([2 * words.slot[node] for node in circuit.outputs.tolist()], dtype=np.int64)
+    return "".join(functions) + body + unsigned_table("@m_output", entries) + _OUTPUT, words.count
+
+
+class _Words:
+    """Which word holds which value: a word is free once the last part that reads its value has loaded it."""
+
+    def __init__(self, circuit: Circuit, last: np.ndarray) -> None:
+        self.last = last.tolist()
+        self.outputs = set(circuit.outputs.tolist())
+        self.slot = {node: node for node in range(circuit.inputs)}
+        self.count = circuit.inputs
+        self.free = [node for node in range(circuit.inputs) if not self.needed_after(node, -1)]
+
+    def needed_after(self, node: int, part: int) -> bool:
+        """Whether a later part reads the value, or the readout does."""
+        return self.last[node] > part or node in self.outputs
+
+    def read(self, node: int, part: int) -> int:
+        """The word of a value that ``part`` loads."""
+        slot = self.slot[node]
+        if not self.needed_after(node, part):
+            self.free.append(slot)
+        return slot
+
+    def write(self, node: int) -> int:
+        """A word for a new value."""
+        if self.free:
+            self.slot[node] = self.free.pop()
+        else:
+            self.slot[node], self.count = self.count, self.count + 1
+        return self.slot[node]
 
 
 def _last_reader(circuit: Circuit, used: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -154,6 +180,5 @@ def table_evaluate(circuit: Circuit) -> tuple[str, int]:
         unsigned_table("@m_run_end", program.run_ends),
         unsigned_table("@m_output", output),
     ]
-    body = _TABLE.replace("@CODE", unsigned_type(program.code.ravel())).replace("@SLOTS", str(program.slots))
-    body = body.replace("@RUNS", str(program.run_ends.size))
-    return "".join(tables) + body, program.slots
+    body = _TABLE.replace("@CODE", unsigned_type(program.code.ravel())).replace("@RUNS", str(program.run_ends.size))
+    return "".join(tables) + body + _OUTPUT, program.slots

@@ -10,7 +10,6 @@ samples that starts at a block, and releases the interpreter lock: threads share
 """
 
 import numpy as np
-from numba import njit
 
 from gatefit.backends.engine_rows import (
     LANES,
@@ -20,6 +19,7 @@ from gatefit.backends.engine_rows import (
     run_of_gates_64,
     run_of_gates_512,
 )
+from gatefit.compiled import njit
 
 # A byte's bits as the lowest bits of eight bytes, first bit first.
 _SPREAD = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.uint8).view(np.uint64).ravel()

@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt32, UInt64
-from numba import njit
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
+from gatefit.compiled import njit
 from gatefit.gates import NEGATED_A, NEGATED_B, TRUTH_TABLES, Gate
 
 AND, AND_NOT, OR, XOR, WIRE, CONSTANT = range(6)

@@ -10,7 +10,9 @@
              or {"kind": "linear", "weights": [[0.5, 1.0]], "bias": [0.0]},
      "input_names": [], "class_names": [],    empty, or one string each
      "encoder": null,                         or the encoder's specification
-     "metadata": {}}                          strings
+     "metadata": {},                          strings
+     "labels": {"dtype": "int64",             version 2 only: what is predicted for each class, and its numpy type
+                "values": [0, 1]}}
 
 The score of class k is offsets[k] plus the number of its outputs that are 1 (group_sum), intercept + scale · (offset +
 number of outputs that are 1) (affine, one value), or bias[k] + Σ weights[k][i] · output i in order (linear, float32).
@@ -23,12 +25,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gatefit.circuit.container import CircuitFileError, read_json
+from gatefit.circuit.container import CircuitFileError, check_inputs, read_json
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.labels import labels_from_spec, labels_to_spec
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
 
 FORMAT: Final = "gatefit-circuit-json"
-VERSION: Final = 1
+VERSION: Final = 2
+"""The latest; a circuit without labels is written as version 1."""
 
 _NAMES: Final = ("input_names", "class_names", "encoder", "metadata")
 _FIELDS: Final = frozenset(("format", "version", "inputs", "gates", "operands", "outputs", "readout", *_NAMES))
@@ -41,9 +45,13 @@ _READOUT_FIELDS: Final = {
 
 def to_json(circuit: Circuit) -> str:
     """The circuit as JSON text, one field a line."""
-    fields = {
+    if circuit.encoder is not None:
+        from gatefit.encoders import check_registered
+
+        check_registered(circuit.encoder)
+    fields: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1,
         "inputs": circuit.inputs,
         "gates": circuit.gates.tolist(),
         "operands": circuit.operands.tolist(),
@@ -54,6 +62,8 @@ def to_json(circuit: Circuit) -> str:
         "encoder": None if circuit.encoder is None else circuit.encoder.to_spec(),
         "metadata": circuit.metadata,
     }
+    if circuit.labels is not None:
+        fields |= {"version": 2, "labels": labels_to_spec(circuit.labels)}
     lines = (f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in fields.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -63,10 +73,13 @@ def from_json(text: str) -> Circuit:
     fields = read_json(text, "the circuit")
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise CircuitFileError(f"the text is not a circuit: its format must be {FORMAT!r}")
-    if type(fields.get("version")) is not int or fields["version"] != VERSION:
-        raise CircuitFileError(f"version must be {VERSION}, got {fields.get('version')!r:.80}; update gatefit")
-    if set(fields) != _FIELDS:
-        raise CircuitFileError(f"a circuit has exactly the fields {', '.join(sorted(_FIELDS))}")
+    version = fields.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise CircuitFileError(f"version must be 1 to {VERSION}, got {version!r:.80}; update gatefit")
+    wanted = _FIELDS | {"labels"} if version == 2 else _FIELDS
+    if set(fields) != wanted:
+        raise CircuitFileError(f"a circuit has exactly the fields {', '.join(sorted(wanted))}")
+    check_inputs(fields["inputs"], len(text))
     try:
         return _build(fields)
     except CircuitFileError:
@@ -107,6 +120,7 @@ def _build(fields: dict[str, Any]) -> Circuit:
         class_names=_strings(fields["class_names"], "class_names"),
         encoder=encoder,
         metadata=_metadata(fields["metadata"]),
+        labels=labels_from_spec(fields["labels"]) if "labels" in fields else None,
     )
 
 

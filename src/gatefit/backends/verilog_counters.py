@@ -5,7 +5,8 @@
 
 Bits of equal weight stand in a column. Every level compresses all columns; when no column is higher than two, one
 addition is left, which tools map to a carry chain. Against a plain sum written by ``+`` this saves about a tenth of
-the tables of 4 inputs (counter 3) and a quarter of those of 6 (counter 6), and is shallower.
+the tables of 4 inputs (counter 3) and a quarter of those of 6 (counter 6), and is shallower. Both rows of that addition
+are as wide as its result, so that no linter asks what was meant.
 """
 
 from collections import Counter
@@ -16,8 +17,10 @@ from gatefit.backends.verilog_pipeline import Body
 SIZES = (3, 6)
 
 
-def count_ones(body: Body, stem: str, bits: list[str], counter: int, cuts: Sequence[float] = ()) -> list[str]:
-    """One or two terms whose sum is the number of ones; wires are named after ``stem``.
+def count_ones(
+    body: Body, stem: str, bits: list[str], counter: int, width: int, cuts: Sequence[float] = ()
+) -> list[str]:
+    """Up to two terms of ``width`` bits whose sum is the number of ones; wires are named after ``stem``.
 
     Every number in ``cuts`` puts a register on each path, that part of the tree's levels down.
     """
@@ -36,11 +39,9 @@ def count_ones(body: Body, stem: str, bits: list[str], counter: int, cuts: Seque
                 counted = _counter(body, f"{stem}_{next(numbers)}", group) if len(group) > 2 else group
                 for place, bit in enumerate(counted):
                     columns.setdefault(weight + (place if len(group) > 2 else 0), []).append(bit)
-    if len(bits) <= 2:
-        return columns[0]
     rows = []
-    for row in (0, 1):
-        digits = [columns.get(weight, [])[row : row + 1] for weight in range(len(bits).bit_length())]
+    for row in range(max(map(len, columns.values()))):
+        digits = [columns.get(weight, [])[row : row + 1] for weight in range(width)]
         rows.append("{" + ", ".join(digit[0] if digit else "1'b0" for digit in reversed(digits)) + "}")
     return rows
 

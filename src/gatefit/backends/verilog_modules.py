@@ -2,24 +2,35 @@
 
     MODULE_encoder    features -> bits      comparators (only where features are read)
     MODULE_gates      x -> y                the gates
-    MODULE_popcount   y -> sums             one sum a class, by ``+``
+    MODULE_popcount   y -> sums             one sum a class, by counters
     MODULE_argmax     sums -> class_index   a tree of comparisons (and the scores, delayed alike)
-    MODULE            the parts, connected; its ports are those of ``to_verilog``
+    MODULE            the parts, connected
 
-Function, ports and latency are those of the flat module; registers lie inside the part whose values they hold.
+Registers lie inside the part whose values they hold. ``verilator --lint-only -Wall`` finds nothing to say.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
-import numpy as np
-
-from gatefit.backends.names import VERILOG_KEYWORDS, require_identifier
-from gatefit.backends.verilog import Port, comment_lines, concatenation, gate_levels, integer_sums, write_gates
-from gatefit.backends.verilog import write_inputs as write_encoder
+from gatefit.backends.comparators import require_carried
+from gatefit.backends.names import VERILOG_KEYWORDS, bit_names, require_identifier
+from gatefit.backends.verilog_parts import (
+    Port,
+    comment_lines,
+    concatenation,
+    gate_levels,
+    integer_sums,
+    port_names,
+    write_encoder,
+    write_gates,
+    write_unused,
+)
 from gatefit.backends.verilog_pipeline import Body, Pipeline, plan_pipeline
 from gatefit.backends.verilog_readout import Sums, write_argmax, write_sum
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine
+
+_CLOCK: Final = Port("input", "clk", 1)
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class Modules:
     parts: tuple[str, ...]
     """The parts that there are: encoder, gates, popcount, argmax; part p is the module MODULE_p."""
     inputs: Port
+    """All inputs as one vector; with named ports, the net that joins them."""
     outputs: tuple[Port, ...]
     pipeline: Pipeline
 
@@ -46,54 +58,73 @@ def to_verilog_modules(
     pipeline_stages: int = 0,
     feature_bits: int = 0,
     scores: bool = True,
-    counter: int = 0,
+    counter: int = 3,
+    *,
+    outputs: bool = False,
+    readout: bool = True,
+    named_ports: bool = False,
 ) -> Modules:
     """The circuit as one module a part.
 
-    Arguments as for ``to_verilog``; ``scores=False`` leaves the class number as the only output, and ``counter`` is
-    3 or 6 for sums by trees of counters (``verilog_counters``), 0 for sums by ``+`` alone.
+    Arguments as for ``to_verilog``; ``scores=False`` leaves the class number as the readout's only output.
     """
     require_identifier(module, VERILOG_KEYWORDS, "Verilog")
-    if not circuit.outputs.size:
-        raise ValueError("the circuit has no output bits, so there is nothing to count")
-    sums = integer_sums(circuit)
-    levels = gate_levels(circuit)
-    pipeline = plan_stages(circuit, pipeline_stages)
+    sums = integer_sums(circuit) if readout else None
+    if not circuit.outputs.size and (outputs or sums is None):
+        raise ValueError("the circuit has no output bits, so the module cannot have a port y")
+    pipeline = _plan(circuit, sums, pipeline_stages)
+    written: list[_Part] = []
     vector = Port("input", "x", circuit.inputs)
-    written = [_Part("gates", vector, _gates(circuit, levels, pipeline))]
-    inputs = vector
     if feature_bits:
+        encoder = require_carried(circuit.encoder, feature_bits)
         body = Body()
-        (inputs,) = write_encoder(body, circuit, False, feature_bits)
-        body.lines.append("    assign bits = x;")
-        written.insert(0, _Part("encoder", inputs, (body, (Port("output", "bits", circuit.inputs),))))
-    regression = isinstance(circuit.readout, Affine)
-    written.append(_Part("popcount", Port("input", "y", circuit.outputs.size), _popcount(sums, pipeline, counter)))
-    if not regression:
-        total = Port("input", "sums", sums.classes * sums.width)
-        written.append(_Part("argmax", total, _argmax(sums, pipeline, scores)))
-    outputs = (Port("output", "sum", sums.width, sums.signed),) if regression else written[-1].outputs
-    text = [*comment_lines(circuit, pipeline, sums), ""]
-    text += [part.text(module) for part in written]
-    text.append(_top(module, written, inputs, outputs, pipeline))
-    return Modules("\n".join(text), module, tuple(part.name for part in written), inputs, outputs, pipeline)
+        vector, bits = write_encoder(body, encoder, feature_bits)
+        written.append(_Part("encoder", vector, (body, (bits,))))
+    written.append(_Part("gates", Port("input", "x", circuit.inputs), _gates(circuit, pipeline)))
+    if not circuit.outputs.size:
+        written = []  # only constants are left, and no part would read the inputs
+    if sums is not None:
+        y = Port("input", "y", circuit.outputs.size) if circuit.outputs.size else None
+        written.append(_Part("popcount", y, _popcount(sums, pipeline, counter)))
+        if not isinstance(circuit.readout, Affine):
+            total = Port("input", "sums", sums.classes * sums.width)
+            written.append(_Part("argmax", total, _argmax(sums, pipeline, scores)))
+    top = _Top(pipeline, written, vector, outputs or sums is None)
+    if named_ports:
+        names = circuit.encoder.feature_names if feature_bits and circuit.encoder is not None else bit_names(circuit)
+        top.join(port_names(names), max(1, feature_bits))
+    ports = top.connect(module, sums)
+    text = [
+        *comment_lines(circuit, pipeline, sums),
+        "// Its parts are modules of this one file.",
+        "// verilator lint_off DECLFILENAME",
+        "",
+        *(part.text(module) for part in written),
+        _module(module, [*top.inputs, *ports], top.body.text()),
+    ]
+    return Modules("\n".join(text), module, tuple(part.name for part in written), vector, tuple(ports), pipeline)
 
 
 def plan_stages(circuit: Circuit, stages: int | None) -> Pipeline:
     """Where ``stages`` registers go; None for a stage per about six gate delays, the output registers included."""
     sums = integer_sums(circuit)
-    gates = int(gate_levels(circuit)[circuit.outputs].max(initial=0))
-    comparisons = 0 if isinstance(circuit.readout, Affine) else sums.comparison_levels
+    whole = _plan(circuit, sums, 0)
     if stages is None:
-        delay = plan_pipeline(0, gates, sums.adder_levels, comparisons).delay
-        stages = min(gates + sums.adder_levels + comparisons, max(1, round(delay / 6)))
-    return plan_pipeline(stages, gates, sums.adder_levels, comparisons)
+        steps = whole.gate_levels + whole.adder_levels + whole.comparison_levels
+        stages = min(steps, max(1, round(whole.delay / 6)))
+    return _plan(circuit, sums, stages)
+
+
+def _plan(circuit: Circuit, sums: Sums | None, stages: int) -> Pipeline:
+    gates = int(gate_levels(circuit)[circuit.outputs].max(initial=0))
+    comparisons = sums.comparison_levels if sums and not isinstance(circuit.readout, Affine) else 0
+    return plan_pipeline(stages, gates, sums.adder_levels if sums else 0, comparisons)
 
 
 @dataclass(frozen=True)
 class _Part:
     name: str
-    inputs: Port
+    inputs: Port | None
     content: tuple[Body, tuple[Port, ...]]
 
     @property
@@ -105,13 +136,14 @@ class _Part:
         return bool(self.content[0].clocked)
 
     def text(self, module: str) -> str:
-        ports = [*[Port("input", "clk", 1)] * self.clocked, self.inputs, *self.outputs]
+        inputs = [] if self.inputs is None else [self.inputs]
+        ports = [*[_CLOCK] * self.clocked, *inputs, *self.outputs]
         return _module(f"{module}_{self.name}", ports, self.content[0].text())
 
 
-def _gates(circuit: Circuit, levels: np.ndarray, pipeline: Pipeline) -> tuple[Body, tuple[Port, ...]]:
+def _gates(circuit: Circuit, pipeline: Pipeline) -> tuple[Body, tuple[Port, ...]]:
     body = Body()
-    terms = write_gates(body, circuit, levels, pipeline)
+    terms = write_gates(body, circuit, gate_levels(circuit), pipeline)
     body.lines.append(f"    assign y = {concatenation(terms)};")
     return body, (Port("output", "y", len(terms)),)
 
@@ -139,24 +171,68 @@ def _argmax(sums: Sums, pipeline: Pipeline, scores: bool) -> tuple[Body, tuple[P
         late = [body.delayed(score, cycles, sums.width, sums.signed) for score in entries]
         body.lines.append(f"    assign scores = {concatenation(late)};")
         ports.insert(0, Port("output", "scores", whole))
+    elif sums.classes == 1:
+        write_unused(body, entries)
     body.lines.append(f"    assign class_index = {index};")
     return body, tuple(ports)
 
 
-def _top(module: str, parts: list[_Part], inputs: Port, outputs: tuple[Port, ...], pipeline: Pipeline) -> str:
-    lines = [f"    localparam LATENCY = {pipeline.latency};"]
-    last = parts[-1]
-    for part, following in zip(parts, [*parts[1:], None], strict=True):
-        connections = [".clk(clk)"] * part.clocked + [f".{part.inputs.name}({part.inputs.name})"]
-        if following is not None:
-            (port,) = part.outputs
-            lines.append(f"    wire {_range(port)}{following.inputs.name};")
-            connections.append(f".{port.name}({following.inputs.name})")
-        else:
-            connections += [f".{own.name}({port.name})" for own, port in zip(last.outputs, outputs, strict=True)]
-        lines.append(f"    {module}_{part.name} {part.name} ({', '.join(connections)});")
-    ports = [*[Port("input", "clk", 1)] * (pipeline.latency > 0), inputs, *outputs]
-    return _module(module, ports, "\n".join(lines))
+class _Top:
+    """The statements of the top module: nets from part to part, one instance a part."""
+
+    def __init__(self, pipeline: Pipeline, parts: list[_Part], vector: Port, outputs: bool) -> None:
+        self.pipeline, self.parts, self.vector, self.outputs = pipeline, parts, vector, outputs
+        self.body = Body()
+        # For benches and readers: nothing in here needs the number.
+        self.body.lines = [
+            "    // verilator lint_off UNUSED",
+            f"    localparam LATENCY = {pipeline.latency};",
+            "    // verilator lint_on UNUSED",
+        ]
+        self.inputs = [*[_CLOCK] * (pipeline.latency > 0), vector]
+
+    def join(self, names: tuple[str, ...], width: int) -> None:
+        """Take the inputs as ports of their own, the first lowest in the vector."""
+        self.inputs = [*self.inputs[:-1], *(Port("input", name, width) for name in names)]
+        self.body.wire(self.vector.name, concatenation(list(names)), self.vector.width)
+
+    def connect(self, module: str, sums: Sums | None) -> list[Port]:
+        """Write the instances; returns the output ports."""
+        ports: list[Port] = []
+        for part, following in zip(self.parts, [*self.parts[1:], None], strict=True):
+            connections = [".clk(clk)"] * part.clocked
+            if part.inputs is not None:
+                connections.append(f".{part.inputs.name}({self._net(part.inputs.name)})")
+            if following is not None and following.inputs is not None:
+                (port,) = part.outputs
+                net = self._net(following.inputs.name)
+                self.body.lines.append(f"    wire {_range(port)}{net};")
+                connections.append(f".{port.name}({net})")
+            elif part.name == "gates":
+                self.body.lines.append(f"    wire {_range(part.outputs[0])}{self._net('y')};")
+                connections.append(f".y({self._net('y')})")
+            else:
+                assert sums is not None
+                regression = part.name == "popcount"
+                ports = [Port("output", "sum", sums.width, sums.signed)] if regression else list(part.outputs)
+                connections += [f".{own.name}({port.name})" for own, port in zip(part.outputs, ports, strict=True)]
+            self.body.lines.append(f"    {module}_{part.name} {part.name} ({', '.join(connections)});")
+        return [*self._gate_outputs(), *ports]
+
+    def _net(self, name: str) -> str:
+        # The port y may come later than the gates' outputs, so these have a net of their own.
+        return "gates_y" if name == "y" and self.outputs else name
+
+    def _gate_outputs(self) -> list[Port]:
+        unread = [] if any(part.inputs == self.vector for part in self.parts) else [self.vector.name]
+        if self.outputs:
+            (port,) = next(part for part in self.parts if part.name == "gates").outputs
+            rest = self.pipeline.latency - self.pipeline.gate_stages
+            self.body.lines.append(f"    assign y = {self.body.delayed('gates_y', rest, port.width)};")
+        if self.pipeline.latency and not self.body.clocked and not any(part.clocked for part in self.parts):
+            unread.append("clk")
+        write_unused(self.body, unread)
+        return [port] if self.outputs else []
 
 
 def _range(port: Port) -> str:

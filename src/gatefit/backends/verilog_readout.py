@@ -1,4 +1,4 @@
-"""The readout in Verilog: sums by ``+``, which tools map to carry chains, and an argmax by a tree of comparisons.
+"""The readout in Verilog: sums by trees of counters, and an argmax by a tree of comparisons.
 
     score_k   = offset_k + Σ of the class's outputs        in as many bits as the largest and smallest score need
     class     = the first class with the largest score     the left of two equal scores wins, in a balanced tree
@@ -13,8 +13,6 @@ import numpy as np
 from gatefit.backends.verilog_counters import count_ones
 from gatefit.backends.verilog_pipeline import Body, Pipeline, number
 from gatefit.circuit.readout import Affine, GroupSum
-
-_PER_LINE = 12
 
 
 @dataclass(frozen=True)
@@ -67,36 +65,15 @@ def readout_sums(readout: GroupSum | Affine) -> Sums:
     return Sums(members, offsets, bits, signed=lowest < 0)
 
 
-def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeline, counter: int = 0) -> str:
-    """The score of class k from its output bits, registers between adder levels included.
-
-    ``counter`` adds single bits by trees of counters of 3 or 6 bits; 0 leaves that to the tool.
-    """
+def write_sum(body: Body, sums: Sums, k: int, terms: list[str], pipeline: Pipeline, counter: int) -> str:
+    """The score of class k from its output bits, by counters of 3 or 6 bits, registers between levels included."""
     last = pipeline.adder_levels
-    inner = [cut for cut in pipeline.adder_cuts if cut != last]
-    if counter:
-        terms = count_ones(body, f"sum_{k}", terms, counter, [cut / last for cut in inner])
-    else:
-        terms = _partial_sums(body, k, terms, inner)
-    offset = number(sums.offsets[k], sums.width)
-    expression = _plus([*terms, offset] if sums.offsets[k] or not terms else terms)
-    name = body.wire(f"sum_{k}", expression, sums.width, sums.signed)
+    inner = [cut / last for cut in pipeline.adder_cuts if cut != last]
+    rows = count_ones(body, f"sum_{k}", terms, counter, sums.width, inner)
+    if sums.offsets[k] or not rows:
+        rows.append(number(sums.offsets[k], sums.width))
+    name = body.wire(f"sum_{k}", " + ".join(rows), sums.width, sums.signed)
     return body.delayed(name, 1, sums.width, sums.signed) if last in pipeline.adder_cuts else name
-
-
-def _partial_sums(body: Body, k: int, terms: list[str], cuts: list[int]) -> list[str]:
-    """Sums of ever more outputs, registered after the adder levels ``cuts``."""
-    level, largest = 0, 1
-    for number_of_cut, cut in enumerate(cuts, start=1):
-        size = 2 ** (cut - level)
-        largest *= size
-        width = largest.bit_length()
-        partial = []
-        for i in range(0, len(terms), size):
-            name = body.wire(f"part_{k}_{number_of_cut}_{i // size}", _plus(terms[i : i + size]), width)
-            partial.append(body.delayed(name, 1, width))
-        terms, level = partial, cut
-    return terms
 
 
 def write_argmax(body: Body, sums: Sums, scores: list[str], pipeline: Pipeline) -> str:
@@ -108,22 +85,15 @@ def write_argmax(body: Body, sums: Sums, scores: list[str], pipeline: Pipeline) 
             (left, left_index), (right, right_index) = entries[i : i + 2]
             stem = f"{level}_{i // 2}"
             first = body.wire(f"first_{stem}", f"{left} >= {right}")
-            best = body.wire(f"best_{stem}", f"{first} ? {left} : {right}", sums.width, sums.signed)
             index = body.wire(f"index_{stem}", f"{first} ? {left_index} : {right_index}", sums.index_width)
+            best = ""  # nobody asks how large the last one is
+            if level < sums.comparison_levels:
+                best = body.wire(f"best_{stem}", f"{first} ? {left} : {right}", sums.width, sums.signed)
             winners.append((best, index))
         entries = winners + entries[2 * len(winners) :]
         if level in pipeline.comparison_cuts:
             entries = [
-                (body.delayed(best, 1, sums.width, sums.signed), body.delayed(index, 1, sums.index_width))
+                (best and body.delayed(best, 1, sums.width, sums.signed), body.delayed(index, 1, sums.index_width))
                 for best, index in entries
             ]
     return entries[0][1]
-
-
-def _plus(terms: list[str]) -> str:
-    """A balanced tree of additions."""
-    if len(terms) <= 2:
-        return " + ".join(terms)
-    middle = len(terms) // 2
-    parts = (f"({part})" if "+" in part else part for part in (_plus(terms[:middle]), _plus(terms[middle:])))
-    return ("\n        + " if len(terms) > _PER_LINE else " + ").join(parts)

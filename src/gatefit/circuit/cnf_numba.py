@@ -4,7 +4,8 @@
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from gatefit.compiled import njit
 
 DELETE: Final = int(np.iinfo(np.int32).min)
 """Marks a proof step as a deletion; no literal has this value."""

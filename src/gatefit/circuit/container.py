@@ -4,7 +4,9 @@
     N bytes          UTF-8 JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets"}, …}
     the rest         the tensors' bytes, one after the other, little-endian, nothing between, before or after
 
-Everything the header says is checked against the size of the data before any array is made.
+Everything the header says is checked against the size of the data before any array is made. What a number alone could
+claim is bounded by bytes that are there: JSON is parsed only if it has few enough objects, lists and keys, and a
+circuit has no more inputs than its file has bytes (or ``FREE_INPUTS``): what is done with it costs what it weighs.
 """
 
 import json
@@ -16,6 +18,15 @@ import numpy as np
 
 MAX_HEADER: Final = 100_000_000
 """Bytes; the limit of the safetensors library as well."""
+
+_HEADER_MARKS: Final = 256
+"""Objects, lists, keys and commas of a header, outside of strings: twice what the tensors of a circuit come to."""
+_JSON_MARKS: Final = 2**20
+"""Objects, lists and keys of any other JSON text: an encoder of 200,000 columns. Three bytes can ask for a hundred."""
+_SCAN_BYTES: Final = 2**20
+
+FREE_INPUTS: Final = 2**20
+"""Inputs that any file may have, however short; a circuit that reads or names each of its inputs has more bytes."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "U8": np.dtype("<u1"),
@@ -35,6 +46,11 @@ class CircuitFileError(ValueError):
 
 def read_json(text: str, what: str) -> Any:
     """Strict JSON: no repeated keys, no NaN or infinity, no numbers too large to hold, no halves of characters."""
+    _bound_marks(text.encode("utf-8", "surrogatepass"), b"{[:", _JSON_MARKS, what)
+    return _parse(text, what)
+
+
+def _parse(text: str, what: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite_float)
         if "\\u" in text:  # only an escape can make half of a surrogate pair, which no UTF-8 text can hold
@@ -48,6 +64,32 @@ def read_json(text: str, what: str) -> Any:
         raise CircuitFileError(f"{what} is nested too deeply") from None
     except ValueError as error:
         raise CircuitFileError(f"{what} is not valid JSON: {error}") from None
+
+
+def _bound_marks(text: bytes, marks: bytes, most: int, what: str) -> None:
+    """Refuse a JSON text with more of these marks outside its strings, before anything is made of it."""
+    # Backslashes pair up from the left, so without the pairs one that is left before a quote makes it part of a string.
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    wanted = np.zeros(256, np.bool_)
+    wanted[list(marks)] = True
+    found, inside = 0, False
+    for start in range(0, len(text), _SCAN_BYTES):
+        part = np.frombuffer(text, np.uint8, min(_SCAN_BYTES, len(text) - start), start)
+        within = np.logical_xor.accumulate(part == ord('"')) ^ inside
+        found += int(np.count_nonzero(wanted[part] & ~within))
+        inside = bool(within[-1])
+        if found > most:
+            raise CircuitFileError(f"{what} has more than {most} objects, lists and keys: not a circuit's")
+
+
+def check_inputs(inputs: Any, size: int) -> None:
+    """Refuse a circuit with more inputs than its ``size`` in bytes answers for."""
+    if isinstance(inputs, int) and inputs > max(FREE_INPUTS, size):
+        raise CircuitFileError(
+            f"{inputs} inputs in {size} bytes; a circuit has at most {FREE_INPUTS} inputs, or as many as its file has "
+            f"bytes: name them, or leave out those that nothing reads"
+        )
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -94,7 +136,8 @@ def parse_header(header: bytes, data_size: int) -> tuple[dict[str, str], dict[st
         raise CircuitFileError(f"the header is not UTF-8 text: {error.reason}") from None
     if not text.startswith("{"):
         raise CircuitFileError("the header does not start with '{': not a circuit file")
-    fields = read_json(text, "the header")
+    _bound_marks(header, b"{[:,", _HEADER_MARKS, "the header")
+    fields = _parse(text, "the header")
     metadata = fields.pop(METADATA, None)
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise CircuitFileError(f"the header needs a {METADATA} of strings: not a circuit file")

@@ -21,6 +21,7 @@ import numpy as np
 
 from gatefit.circuit.container import (
     CircuitFileError,
+    check_inputs,
     header_length,
     pack,
     parse_header,
@@ -28,12 +29,14 @@ from gatefit.circuit.container import (
     read_tensors,
 )
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.labels import labels_from_spec, labels_to_spec
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
 
 __all__ = ["CircuitFileError", "digest", "dumps", "load", "loads", "save"]
 
 FORMAT: Final = "gatefit-circuit"
-VERSION: Final = 1
+VERSION: Final = 2
+"""The latest; a circuit is written in the first version that can say all of it: 2 if it has labels, else 1."""
 
 _RANKS: Final = {"gates": 1, "operands": 2, "outputs": 1, "groups": 1, "offsets": 1, "weights": 2, "bias": 1}
 _DTYPES: Final = {
@@ -45,13 +48,22 @@ _DTYPES: Final = {
     "weights": "F32",
     "bias": "F32",
 }
-_FIELDS: Final = ("inputs", "readout", "input_names", "class_names", "encoder", "metadata")
+_FIELDS: Final[dict[int, tuple[str, ...]]] = {
+    1: ("inputs", "readout", "input_names", "class_names", "encoder", "metadata")
+}
+_FIELDS[2] = (*_FIELDS[1], "labels")
 _READOUT_TENSORS: Final = {"group_sum": ("groups", "offsets"), "affine": (), "linear": ("weights", "bias")}
 _READOUT_FIELDS: Final = {
     "group_sum": ("kind", "temperature"),
     "affine": ("kind", "offset", "scale", "intercept"),
     "linear": ("kind",),
 }
+
+
+def refuse_existing(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """A FileExistsError for a file that would be replaced, unless that is what is wanted."""
+    if not overwrite and os.path.lexists(path):
+        raise FileExistsError(f"{os.fspath(path)} exists; choose another name, or replace it with overwrite=True")
 
 
 def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
@@ -84,9 +96,20 @@ def loads(data: bytes) -> Circuit:
 
 def dumps(circuit: Circuit) -> bytes:
     """The bytes of the circuit's file: the same circuit gives the same bytes, always."""
-    text, tensors = _content(circuit)
-    metadata = {"format": FORMAT, "version": str(VERSION), "digest": _digest(text, tensors), "circuit": text}
-    return pack(metadata, tensors)
+    if circuit.encoder is not None:
+        from gatefit.encoders import check_registered
+
+        check_registered(circuit.encoder)
+    version, text, tensors = _content(circuit)
+    metadata = {
+        "format": FORMAT,
+        "version": str(version),
+        "digest": _digest(version, text, tensors),
+        "circuit": text,
+    }
+    data = pack(metadata, tensors)
+    check_inputs(circuit.inputs, len(data))
+    return data
 
 
 def digest(circuit: Circuit) -> str:
@@ -94,7 +117,7 @@ def digest(circuit: Circuit) -> str:
     return _digest(*_content(circuit))
 
 
-def _content(circuit: Circuit) -> tuple[str, dict[str, np.ndarray]]:
+def _content(circuit: Circuit) -> tuple[int, str, dict[str, np.ndarray]]:
     tensors = {"gates": circuit.gates, "operands": circuit.operands, "outputs": circuit.outputs}
     readout: dict[str, Any]
     match circuit.readout:
@@ -114,6 +137,9 @@ def _content(circuit: Circuit) -> tuple[str, dict[str, np.ndarray]]:
         "encoder": None if circuit.encoder is None else circuit.encoder.to_spec(),
         "metadata": circuit.metadata,
     }
+    version = 1
+    if circuit.labels is not None:
+        version, fields["labels"] = 2, labels_to_spec(circuit.labels)
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
     try:
         text.encode("utf-8")
@@ -121,12 +147,12 @@ def _content(circuit: Circuit) -> tuple[str, dict[str, np.ndarray]]:
         raise ValueError(
             f"a name or metadata entry holds {text[error.start]!r}, half of a surrogate pair; replace it"
         ) from None
-    return text, tensors
+    return version, text, tensors
 
 
-def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
+def _digest(version: int, text: str, tensors: dict[str, np.ndarray]) -> str:
     encoded = text.encode("utf-8")
-    result = hashlib.sha256(f"{FORMAT} {VERSION}\n{len(encoded)}\n".encode())
+    result = hashlib.sha256(f"{FORMAT} {version}\n{len(encoded)}\n".encode())
     result.update(encoded)
     for name in sorted(tensors):
         array = tensors[name]
@@ -158,7 +184,10 @@ def _check_format(metadata: dict[str, str]) -> None:
 
 
 def _read(metadata: dict[str, str], layout: dict[str, tuple[str, tuple[int, ...], int]], data: bytes) -> Circuit:
-    fields = _object(read_json(metadata["circuit"], "the circuit's description"), "the circuit's description", _FIELDS)
+    version = int(metadata["version"])
+    what = "the circuit's description"
+    fields = _object(read_json(metadata["circuit"], what), what, _FIELDS[version])
+    check_inputs(fields["inputs"], len(metadata["circuit"]) + len(data))
     readout = fields["readout"]
     kind = readout.get("kind") if isinstance(readout, dict) else None
     if not isinstance(kind, str) or kind not in _READOUT_TENSORS:
@@ -175,7 +204,7 @@ def _read(metadata: dict[str, str], layout: dict[str, tuple[str, tuple[int, ...]
                 f"tensor {name} must be {_DTYPES[name]} with {_RANKS[name]} dimensions, got {dtype} of shape {shape}"
             )
     tensors = read_tensors(layout, data)
-    if metadata["digest"] != _digest(metadata["circuit"], tensors):
+    if metadata["digest"] != _digest(version, metadata["circuit"], tensors):
         raise CircuitFileError("the content does not match its digest: the file is damaged or was edited")
     try:
         return _build(fields, tensors)
@@ -210,6 +239,7 @@ def _build(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Circuit:
         class_names=tuple(fields["class_names"]),
         encoder=encoder,
         metadata=fields["metadata"],
+        labels=labels_from_spec(fields["labels"]) if "labels" in fields else None,
     )
 
 

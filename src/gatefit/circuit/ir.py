@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Float64, Int32, Shaped, UInt8
 
-from gatefit.circuit.readout import Readout, frozen
+from gatefit.circuit.labels import check_labels
+from gatefit.circuit.readout import Affine, Readout, frozen
 
 if TYPE_CHECKING:
     from gatefit.encoders import Encoder
@@ -38,8 +39,11 @@ class Circuit:
     readout: Readout
     input_names: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
+    """For display; where none are given, the labels in print."""
     encoder: "Encoder | None" = None
     metadata: dict[str, str] = field(default_factory=dict)
+    labels: Shaped[np.ndarray, " classes"] | None = None
+    """What ``predict`` answers for each class, in the type of the training targets; None: the class names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _count("inputs", self.inputs))
@@ -48,6 +52,10 @@ class Circuit:
         for name in ("input_names", "class_names"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         object.__setattr__(self, "metadata", dict(self.metadata))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", check_labels(self.labels))
+            if not self.class_names:
+                object.__setattr__(self, "class_names", tuple(map(str, self.labels.tolist())))
         self._check_arrays()
         if not isinstance(self.readout, Readout):
             raise TypeError(f"readout must be GroupSum, Affine or Linear, got {type(self.readout).__name__}")
@@ -55,6 +63,9 @@ class Circuit:
             raise ValueError(f"the readout reads {self.readout.outputs} bits, the circuit has {self.outputs.size}")
         if self.input_names and len(self.input_names) != self.inputs:
             raise ValueError(f"got {len(self.input_names)} input names for {self.inputs} inputs")
+        if self.labels is not None and (isinstance(self.readout, Affine) or len(self.labels) != self.readout.classes):
+            wanted = "none: it gives a value" if isinstance(self.readout, Affine) else f"{self.readout.classes} classes"
+            raise ValueError(f"got {len(self.labels)} labels, the {type(self.readout).__name__} readout has {wanted}")
         if self.class_names and len(self.class_names) != self.readout.classes:
             raise ValueError(f"got {len(self.class_names)} class names for {self.readout.classes} classes")
         if self.encoder is not None and self.encoder.bits != self.inputs:
@@ -89,6 +100,15 @@ class Circuit:
                 f"output {first} is node {self.outputs[first]}; outputs must be nodes from 0 to {self.nodes - 1}"
             )
 
+    def __repr__(self) -> str:
+        # Names, gates and wires run to megabytes; the encoder says its own parameters.
+        encoder = "" if self.encoder is None else f", encoder={self.encoder!r}"
+        answers = "1 value" if isinstance(self.readout, Affine) else f"{self.readout.classes} classes"
+        return (
+            f"<Circuit: {self.inputs} inputs, {self.gates.size} gates, {self.outputs.size} outputs, "
+            f"{type(self.readout).__name__} of {answers}{encoder}>"
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by its constructor: checked again, frozen again, and without anything cached.
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -98,9 +118,14 @@ class Circuit:
         """Inputs and gates together."""
         return self.inputs + int(self.gates.size)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the circuit to one ``.gate`` file (see docs/file-format.md), all of it or nothing."""
-        import_module("gatefit.circuit.file").save(self, path)
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the circuit to one ``.gate`` file (see docs/file-format.md), all of it or nothing.
+
+        A file that is there is replaced only with ``overwrite=True``.
+        """
+        file = import_module("gatefit.circuit.file")
+        file.refuse_existing(path, overwrite)
+        file.save(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Circuit":
@@ -113,7 +138,10 @@ class Circuit:
         return _predictor().scores(self, x)  # type: ignore[no-any-return]
 
     def predict(self, x: object) -> Shaped[np.ndarray, " samples"]:
-        """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
+        """Labels as in the training targets, else class names, else class numbers; values of an Affine readout.
+
+        A circuit that an estimator made has the estimator's labels: ``circuit.predict(x)`` equals ``model.predict(x)``.
+        """
         return _predictor().predict(self, x)  # type: ignore[no-any-return]
 
     def predict_proba(self, x: object) -> Float64[np.ndarray, "samples classes"]:

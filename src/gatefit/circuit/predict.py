@@ -1,4 +1,4 @@
-"""From what a user has to what a user wants: raw features or bits in, class names, probabilities or values out.
+"""From what a user has to what a user wants: raw features or bits in, labels, probabilities or values out.
 
     bits = encoder(x)      scores = readout(gates(bits))      P(k) = softmax_k(score / temperature)
 
@@ -30,10 +30,12 @@ def scores(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples classes"]
 
 
 def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
-    """Class names if the circuit has them, else class numbers; float64 values for an Affine readout."""
+    """Labels if the circuit has them, else class names, else class numbers; float64 values for an Affine readout."""
     if isinstance(circuit.readout, Affine):
         return scores(circuit, x)[:, 0]
     numbers = np.asarray(_engine(circuit).predict(input_bits(circuit, x)))
+    if circuit.labels is not None:
+        return np.asarray(circuit.labels[numbers])
     return np.array(circuit.class_names, dtype=object)[numbers] if circuit.class_names else numbers
 
 
@@ -42,8 +44,9 @@ def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples c
     if isinstance(circuit.readout, Affine):
         raise TypeError("an Affine readout gives a value, not class probabilities; use circuit.predict(x)")
     temperature = circuit.readout.temperature if isinstance(circuit.readout, GroupSum) else 1.0
-    logits = scores(circuit, x).astype(np.float64) / temperature
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    values = scores(circuit, x)
+    # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
+    powers = np.exp((values - values.max(axis=1, keepdims=True)) / np.float64(temperature))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 

@@ -7,6 +7,7 @@
 Offsets hold what constant outputs contributed before they were folded away, so sums stay exact integers.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,6 +59,12 @@ class GroupSum:
             raise ValueError(f"offsets must be below 2**62, got {self.offsets.tolist()!r:.80}")
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise ValueError(f"temperature must be a finite number > 0, got {self.temperature}")
+        largest = self.groups.size + float(np.abs(self.offsets).max())
+        if math.isinf(largest / float(self.temperature)):
+            raise ValueError(
+                f"scores of up to {largest:.6g} cannot be divided by a temperature of {self.temperature}; "
+                f"a temperature is about the square root of the outputs of a class"
+            )
 
     @property
     def outputs(self) -> int:
@@ -122,6 +129,9 @@ class Linear:
             )
         if not (np.isfinite(self.weights).all() and np.isfinite(self.bias).all()):
             raise ValueError("Linear needs finite weights and bias, got NaN or infinity; retrain or lower the rate")
+        sums = np.abs(self.weights, dtype=np.float64).sum(axis=1) + np.abs(self.bias, dtype=np.float64)
+        if sums.max() > np.finfo(np.float32).max:
+            raise ValueError(f"Linear needs scores that float32 holds, got weights that add up to {sums.max():.6g}")
 
     @property
     def outputs(self) -> int:

@@ -9,7 +9,8 @@ value            of a literal: 1 true, -1 false, 0 open;  fixed literals stay at
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from gatefit.compiled import njit
 
 REFUTED: Final = -1
 INCOMPLETE: Final = -2

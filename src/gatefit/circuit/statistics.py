@@ -10,13 +10,13 @@ Only live gates count, except in ``gates`` and ``dead``.
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from jaxtyping import Int32, Int64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.passes.structural import live_gates as live_mask
 from gatefit.circuit.readout import Affine, GroupSum, Linear
+from gatefit.compiled import njit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate, GateKind
 
 _KINDS = [gate.kind for gate in Gate]
@@ -109,7 +109,7 @@ def levels(circuit: Circuit) -> Int32[np.ndarray, " nodes"]:
     return level
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _levels(inputs, gates, operands, level):  # type: ignore[no-untyped-def]
     for i in range(len(gates)):
         reads_a, reads_b = DEPENDS_ON_A[gates[i]], DEPENDS_ON_B[gates[i]]

@@ -13,9 +13,9 @@ import heapq
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from gatefit.circuit.cnf import DELETE
+from gatefit.compiled import njit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, NEGATED_A, NEGATED_B, SWAPPED, Gate
 
 XOR: Final = int(Gate.XOR)

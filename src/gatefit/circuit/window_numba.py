@@ -12,9 +12,9 @@ solver's, its steps are checked by ``circuit.rup``.
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from gatefit.circuit.cnf_numba import DELETE
+from gatefit.compiled import njit
 
 EQUAL: Final = 1
 DIFFERENT: Final = 0

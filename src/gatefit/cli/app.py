@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -26,6 +27,7 @@ from gatefit.cli import (
     train,
     view,
 )
+from gatefit.cli.compiling import announced
 from gatefit.cli.errors import explain, one_line
 
 
@@ -97,9 +99,9 @@ def _root(
         typer.echo(context.get_help())
 
 
-def _add(name: str, verb: Callable[..., None], examples: tuple[str, ...]) -> None:
+def _add(name: str, verb: Callable[..., None], examples: tuple[str, ...], *, kernels: bool = True) -> None:
     # Paragraphs, so that every example is a line of its own.
-    app.command(name, epilog="\n\n".join(("Example:", *examples)))(verb)
+    app.command(name, epilog="\n\n".join(("Example:", *examples)))(announced(verb) if kernels else verb)
 
 
 _add("train", train.train, train.EXAMPLE)
@@ -108,18 +110,22 @@ _add("compile", compile.compile_run, compile.COMPILE_EXAMPLE)
 _add("optimise", compile.optimise_file, compile.OPTIMISE_EXAMPLE)
 _add("prove", compile.prove_files, compile.PROVE_EXAMPLE)
 _add("predict", predict.predict, predict.EXAMPLE)
-_add("export", export.export, export.EXAMPLE)
-_add("info", info.info, info.EXAMPLE)
-_add("datasets", datasets.datasets, datasets.EXAMPLE)
+_add("export", export.export, export.EXAMPLE, kernels=False)
+_add("info", info.info, info.EXAMPLE, kernels=False)
+_add("datasets", datasets.datasets, datasets.EXAMPLE, kernels=False)
 app.add_typer(runs.app, name="runs")
 _add("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
-_add("report", report.report, report.EXAMPLE)
-_add("view", view.view, view.EXAMPLE)
+_add("report", report.report, report.EXAMPLE, kernels=False)
+_add("view", view.view, view.EXAMPLE, kernels=False)
 _add("synth", synth.synth, synth.EXAMPLE)
 _add("prune", prune.prune, prune.EXAMPLE)
-_add("demo", demo.demo, demo.EXAMPLE)
+_add("demo", demo.demo, demo.EXAMPLE, kernels=False)
 
 
 def main() -> None:
     """The entry point of the ``gatefit`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe on Windows takes its old code page: a question mark for a √ is better than no help at all.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

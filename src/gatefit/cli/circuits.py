@@ -18,6 +18,18 @@ CONFLICTS = 10_000_000
 """What `gatefit.prove` spends by default, written out: the command line starts without loading it."""
 
 
+def load_circuit(model: Path) -> "Circuit":
+    """The circuit of a file, or of a run's folder that holds one."""
+    from gatefit.circuit.ir import Circuit
+
+    if model.is_dir():
+        if not (model / "model.gate").is_file():
+            raise UserError(f"{model} holds no circuit yet; run: gatefit compile {model}")
+        model = model / "model.gate"
+    with user_input():
+        return Circuit.load(model)
+
+
 def refuse_existing(path: Path, overwrite: bool) -> None:
     """Say before any work that the output is there already, or can never be."""
     if path.is_dir():
@@ -106,7 +118,7 @@ def bit_string(verdict: "Counterexample") -> str:
 def true_inputs(circuit: "Circuit", verdict: "Counterexample") -> str:
     """The inputs that are one in a counterexample, by name; the first few of many."""
     names = circuit.input_names or tuple(f"x{i}" for i in range(circuit.inputs))
-    true = [name for name, bit in zip(names, verdict.bits, strict=True) if bit]
+    true = [output.printable(name) for name, bit in zip(names, verdict.bits, strict=True) if bit]
     more = f" and {len(true) - _SHOWN_BITS} more" if len(true) > _SHOWN_BITS else ""
     return (", ".join(true[:_SHOWN_BITS]) + more) or "none"
 

@@ -78,7 +78,7 @@ def compile_run(
         certificate=certificate,
         quiet=as_json,
     )
-    circuit.save(out)
+    circuit.save(out, overwrite=overwrite)
     if certificate is not None:
         # The certificate speaks of two circuits: keep the one that is not the output beside it.
         trained.save(certificate / "spec.gate")
@@ -107,7 +107,7 @@ def optimise_file(
         certificate=certificate,
         quiet=as_json,
     )
-    circuit.save(out)
+    circuit.save(out, overwrite=overwrite)
     _report(content | _written(out, certificate), as_json)
 
 

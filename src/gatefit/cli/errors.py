@@ -12,6 +12,8 @@ from typing import Final
 
 import typer
 
+from gatefit.cli.output import printable
+
 FAILED: Final = 1
 """The work itself failed, although it was asked for rightly."""
 REFUSED: Final = 2
@@ -67,11 +69,11 @@ def explain(error: Exception) -> tuple[str, int] | None:
 
 
 def one_line(message: str) -> str:
-    """A message of several lines as one."""
+    """A message of several lines as one, safe for a terminal: messages quote files."""
     joined = ""
     for line in filter(None, map(str.strip, message.splitlines())):
         joined += line if not joined else f" {line}" if joined[-1] in ":;,." else f"; {line}"
-    return joined
+    return printable(joined)
 
 
 def check_choice(what: str, given: str, choices: Iterable[str], hint: str = "") -> None:

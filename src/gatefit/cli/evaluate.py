@@ -97,13 +97,15 @@ def samples(dataset: "Dataset", split: str) -> tuple[Any, Any]:
     return (dataset.x_train, dataset.y_train) if split == "train" else (dataset.x_test, dataset.y_test)
 
 
-def dataset_of(circuit: "Circuit", path: Path, given: str | None) -> tuple[str, dict[str, Any]]:
+def dataset_of(
+    circuit: "Circuit", path: Path, given: str | None, way_out: str = "name a data set with --dataset"
+) -> tuple[str, dict[str, Any]]:
     """The data set that was named, or that the circuit was trained on with the options it had there."""
     import json
 
     trained_on = circuit.metadata.get("dataset")
     if given is None and trained_on is None:
-        raise UserError(f"{path} does not say what it was trained on; name a data set with --dataset")
+        raise UserError(f"{path} does not say what it was trained on; {way_out}")
     if given is not None and given != trained_on:
         return given, {}
     return str(trained_on), json.loads(circuit.metadata.get("dataset_options", "{}"))

@@ -1,6 +1,5 @@
 """``gatefit export``: a circuit as text for a compiler, a microcontroller, a synthesis tool, a browser, or a reader."""
 
-import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatefit.cli import output
-from gatefit.cli.circuits import refuse_existing
+from gatefit.cli.circuits import load_circuit, refuse_existing
 from gatefit.cli.errors import UserError, user_input
 from gatefit.cli.options import DataDir, Overwrite
 
@@ -38,6 +37,13 @@ class Format(str, Enum):
     arduino = "arduino"
 
 
+class FeatureType(str, Enum):
+    """What raw features are in C."""
+
+    float = "float"
+    double = "double"
+
+
 class View(str, Enum):
     """How a page sets the inputs."""
 
@@ -48,7 +54,7 @@ class View(str, Enum):
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|RUN", help="circuit file, or folder of a compiled run")],
     to: Annotated[Format, typer.Option(help="the format")],
     out: Annotated[
         Path | None,
@@ -64,6 +70,10 @@ def export(
     feature_bits: Annotated[
         int | None,
         typer.Option(min=1, help="Verilog: compare features of so many bits inside (images: 8)", show_default=False),
+    ] = None,
+    feature_type: Annotated[
+        FeatureType | None,
+        typer.Option(help="C: the type of raw features; double compares as Python does", show_default="float"),
     ] = None,
     no_readout: Annotated[bool, typer.Option("--no-readout", help="Verilog: end at the gates' outputs")] = False,
     max_gates: Annotated[
@@ -90,11 +100,11 @@ def export(
 ) -> None:
     """Write a circuit as C, Verilog, BLIF, AIGER (binary, if called .aig), DOT, JSON, web page or Arduino sketch."""
     from gatefit.circuit.file import write_atomically
-    from gatefit.circuit.ir import Circuit
 
     for option, value, formats in (
         ("--pipeline", pipeline, ["verilog"]),
         ("--feature-bits", feature_bits, ["verilog"]),
+        ("--feature-type", feature_type, ["c"]),
         ("--no-readout", no_readout or None, ["verilog"]),
         ("--max-gates", max_gates, ["dot"]),
         ("--name", name, ["c", "verilog", "blif"]),
@@ -113,10 +123,10 @@ def export(
         return
     if out is not None:
         refuse_existing(out, overwrite)
-    circuit = Circuit.load(model)
+    circuit = load_circuit(model)
     rows = None if samples is None else _test_samples(circuit, model, samples, dataset, data_dir)
     writers: dict[Format, Callable[[], bytes]] = {
-        Format.c: lambda: _c(circuit, name),
+        Format.c: lambda: _c(circuit, name, feature_type or FeatureType.float),
         Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
         Format.blif: lambda: _blif(circuit, name),
         Format.aiger: lambda: _aiger(circuit, binary=out is not None and out.suffix == ".aig"),
@@ -130,13 +140,13 @@ def export(
         write_atomically(out, content)
         typer.echo(f"{out} ({len(content):,} bytes)")
     else:
-        sys.stdout.write(content.decode("utf-8"))
+        output.write_data(content.decode("utf-8"))
 
 
-def _c(circuit: "Circuit", name: str | None) -> bytes:
+def _c(circuit: "Circuit", name: str | None, feature_type: FeatureType) -> bytes:
     from gatefit.backends.c import to_c
 
-    return (to_c(circuit) if name is None else to_c(circuit, name)).encode()
+    return to_c(circuit, name or "gatefit_model", feature_type=feature_type.value).encode()
 
 
 def _verilog(circuit: "Circuit", name: str | None, pipeline: int, feature_bits: int, readout: bool) -> bytes:
@@ -216,13 +226,12 @@ def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     from gatefit.backends.arduino import to_arduino
     from gatefit.backends.arduino_size import measured_sizes
     from gatefit.circuit.file import write_atomically
-    from gatefit.circuit.ir import Circuit
 
     if out is None:
         raise UserError("a sketch is a folder of files; name it with --out")
     if out.is_file() or (out.is_dir() and any(out.iterdir()) and not overwrite):
         raise UserError(f"{out} exists; choose another --out, or replace the sketch in it with --overwrite")
-    circuit = Circuit.load(model)
+    circuit = load_circuit(model)
     with user_input():
         files = to_arduino(circuit, out.resolve().name)
     out.mkdir(parents=True, exist_ok=True)
@@ -233,5 +242,8 @@ def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     if not sizes:
         typer.echo("no C compiler here: README.md says what the tables take, without the code")
         return
-    rows = [(size.target, f"{size.flash:,}", f"{size.ram:,}", f"{size.compiler} -Os") for size in sizes]
+    rows = []
+    for size in sizes:
+        flash, ram = ("-" if count is None else f"{count:,}" for count in (size.flash, size.ram))
+        rows.append((size.target, flash, ram, f"{size.compiler} -Os" + (f": {size.reason}" if size.reason else "")))
     output.print_table(("target", "flash bytes", "RAM bytes", "compiler"), rows)

@@ -35,7 +35,7 @@ def info(
     if as_json:
         output.print_json({"file": str(model), "bytes": model.stat().st_size, **content})
     else:
-        typer.echo(f"{model} ({model.stat().st_size:,} bytes)")
+        typer.echo(f"{output.printable(str(model))} ({model.stat().st_size:,} bytes)")
         _show_circuit(content)
 
 
@@ -55,7 +55,7 @@ def run_info(folder: Path) -> dict[str, Any]:
         "finished": finished,
         "step": evaluated if finished else max([evaluated, *saved]),
         "checkpoints": saved,
-        "results": summary(metrics),
+        "results": summary(metrics, validated=bool(config.validation_fraction)),
         "metrics": metrics,
     }
 

@@ -1,10 +1,15 @@
-"""What verbs print: aligned tables for people, one JSON object for machines."""
+"""What verbs print: aligned tables for people, one JSON object for machines.
+
+Names and metadata come from anybody's files. What a terminal would obey (escape sequences, line breaks in a name, marks
+that reverse the order of writing) is printed as its code, ``\\x1b``; what goes to a file or a pipe is exact.
+"""
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import typer
 from rich.console import Console
@@ -17,6 +22,25 @@ _NAME = 24
 """Characters up to which a cell is a name or a number, which is worth nothing in pieces."""
 
 
+# Control characters, line and paragraph separators, marks of writing direction, halves of characters.
+_UNPRINTABLE: Final = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with every character that a terminal would obey as its code, but for those in ``keep``."""
+    return _UNPRINTABLE.sub(
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode("ascii"), text
+    )
+
+
+def write_data(text: str) -> None:
+    """Text for machines on stdout: exact in a file or a pipe, harmless on a terminal."""
+    # Not typer.echo, which would take escape sequences out of what goes to a pipe.
+    sys.stdout.write(printable(text, keep="\n\t") if sys.stdout.isatty() else text)
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that wraps on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
@@ -25,8 +49,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """One JSON object, strict: no NaN."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    """One JSON object, strict: no NaN; what a terminal would obey is escaped, which JSON reads back as it was."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNPRINTABLE.sub(lambda match: match[0] if match[0] == "\n" else json.dumps(match[0])[1:-1], text)
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -40,7 +65,7 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(name, value)
+        table.add_row(printable(name), printable(value))
     _print(table)
 
 
@@ -49,7 +74,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     Only prose is folded: where names and numbers alone do not fit, the lines are longer than the terminal.
     """
-    rows = [tuple(row) for row in rows]
+    rows = [tuple(map(printable, row)) for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for i, title in enumerate(titles):
         numeric = all(row[i][:1].isdigit() or row[i] in ("", "-") for row in rows)

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,28 +48,39 @@ def predict(
             x = read_bits(table, circuit)
         else:
             x = circuit.encoder.transform(read_features(table, circuit.encoder))
-    predictions, values = _run(circuit, x)
+    answers, values = _run(circuit, x)
     if as_json:
-        content: dict[str, Any] = {"model": str(model), "samples": len(predictions), "predictions": predictions}
+        predictions = [] if circuit.labels is None else circuit.labels.tolist()
+        predictions = [predictions[k] for k in answers] if predictions else _named(circuit, answers)
+        content: dict[str, Any] = {"model": str(model), "samples": len(answers), "predictions": predictions}
         text = output.json_text(content | ({"scores": values.tolist()} if scores else {})) + "\n"
     else:
-        text = _csv(circuit, predictions, values, scores)
+        if out is None and sys.stdout.isatty():  # a line break in a name would look like another sample
+            circuit = replace(circuit, class_names=tuple(map(output.printable, circuit.class_names)))
+        text = _csv(circuit, _named(circuit, answers), values, scores)
     if out is None:
-        typer.echo(text, nl=False)
+        output.write_data(text)
     else:
         write_atomically(out, text.encode("utf-8"))
 
 
 def _run(circuit: "Circuit", bits: "np.ndarray") -> tuple[list[Any], "np.ndarray"]:
-    """Class names, class numbers, or values of a regression; and the scores they were chosen by."""
+    """Class numbers, or values of a regression; and the scores they were chosen by."""
     from gatefit.backends.engine import Engine
     from gatefit.circuit.readout import Affine
 
     values = Engine(circuit).scores(bits)
     if isinstance(circuit.readout, Affine):
         return values[:, 0].tolist(), values
-    numbers = values.argmax(axis=1).tolist()
-    return ([circuit.class_names[k] for k in numbers] if circuit.class_names else numbers), values
+    return values.argmax(axis=1).tolist(), values
+
+
+def _named(circuit: "Circuit", answers: list[Any]) -> list[Any]:
+    """The names of class numbers, if the circuit has names; a regression has none."""
+    from gatefit.circuit.readout import Affine
+
+    named = circuit.class_names and not isinstance(circuit.readout, Affine)
+    return [circuit.class_names[k] for k in answers] if named else answers
 
 
 def _csv(circuit: "Circuit", predictions: list[Any], values: "np.ndarray", scores: bool) -> str:

@@ -24,6 +24,7 @@ from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer
+from gatefit.training.metrics import deployed
 
 _REFRESH = 0.1
 """Seconds between updates: a step of a small network takes less than drawing a bar."""
@@ -47,17 +48,21 @@ class Bar(Observer):
             MofNCompleteColumn(),
             StepRate(),
             TextColumn("loss {task.fields[loss]}"),
-            TextColumn("test {task.fields[accuracy]}"),
+            TextColumn("{task.fields[held_out]} {task.fields[accuracy]}"),
             TimeRemainingColumn(),
             console=console,
         )
         self._loss, self._drawn = 0.0, 0.0
-        self._task = self._progress.add_task("training", loss="-", accuracy="-", start=False, total=None)
+        self._task = self._progress.add_task(
+            "training", loss="-", held_out="test", accuracy="-", start=False, total=None
+        )
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
         """Show the bar, from the step that the run resumes at."""
-        accuracy = percent(_test(state.metrics[-1])) if state.metrics else "-"
-        self._progress.update(self._task, total=config.steps, completed=state.step, accuracy=accuracy)
+        accuracy = percent(deployed(state.metrics[-1], "test")) if state.metrics else "-"
+        self._progress.update(
+            self._task, total=config.steps, completed=state.step, held_out=config.held_out, accuracy=accuracy
+        )
         self._progress.start()
         self._progress.start_task(self._task)
 
@@ -69,7 +74,7 @@ class Bar(Observer):
 
     def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
         """A new accuracy."""
-        self._progress.update(self._task, accuracy=percent(_test(metrics)))
+        self._progress.update(self._task, accuracy=percent(deployed(metrics, "test")))
         self._draw(state)
 
     def finished(self, state: TrainingState, network: LogicNetwork) -> None:
@@ -90,12 +95,12 @@ class Lines(Observer):
     """One line an evaluation."""
 
     def __init__(self, console: Console) -> None:
-        self._console, self._steps = console, 0
+        self._console, self._steps, self._held_out = console, 0, "test"
         self._last_time, self._last_step = 0.0, 0
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
         """Say where the run goes on."""
-        self._steps = config.steps
+        self._steps, self._held_out = config.steps, config.held_out
         self._last_time, self._last_step = time.monotonic(), state.step
         if state.step:
             self._console.print(f"resumed at step {state.step} of {config.steps}")
@@ -105,10 +110,10 @@ class Lines(Observer):
         now = time.monotonic()
         rate = (state.step - self._last_step) / max(1e-9, now - self._last_time)
         self._last_time, self._last_step = now, state.step
-        train = metrics["train_soft"] if metrics["train_hard"] is None else metrics["train_hard"]
+        train, held_out = (percent(deployed(metrics, name)) for name in ("train", "test"))
         self._console.print(
-            f"step {state.step}/{self._steps}  loss {metrics['loss']:.4f}  train {percent(train)}  "
-            f"test {percent(_test(metrics))}  {rate:.1f} steps/s  {duration((self._steps - state.step) / rate)} left"
+            f"step {state.step}/{self._steps}  loss {metrics['loss']:.4f}  train {train}  {self._held_out} {held_out}  "
+            f"{rate:.1f} steps/s  {duration((self._steps - state.step) / rate)} left"
         )
 
 
@@ -117,13 +122,14 @@ class TensorBoard(Observer):
 
     def __init__(self, folder: Path) -> None:
         require("tensorboard", "tensorboard", "--tensorboard")
-        self._folder = folder
+        self._folder, self._held_out = folder, "test"
         self._writer: Any = None
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
         """Curves go on where the checkpoint is: what an aborted run wrote after it is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 
+        self._held_out = config.held_out
         self._writer = SummaryWriter(str(self._folder), purge_step=state.step + 1)
 
     def stepped(self, state: TrainingState, network: LogicNetwork, loss: float) -> None:
@@ -134,7 +140,7 @@ class TensorBoard(Observer):
         """Accuracies and gaps."""
         for name, value in metrics.items():
             if name not in ("step", "loss") and value is not None:
-                self._writer.add_scalar(name, value, state.step)
+                self._writer.add_scalar(name.replace("test_", f"{self._held_out}_"), value, state.step)
 
     def finished(self, state: TrainingState, network: LogicNetwork) -> None:
         """Write what is buffered."""
@@ -154,8 +160,3 @@ def shown(console: Console, *, quiet: bool) -> Iterator[list[Observer]]:
             yield [bar]
         finally:
             bar.close()
-
-
-def _test(metrics: dict[str, Any]) -> float:
-    value = metrics["test_soft"] if metrics["test_hard"] is None else metrics["test_hard"]
-    return float(value)

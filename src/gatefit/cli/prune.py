@@ -47,7 +47,7 @@ def prune(
         smaller = prune_readout(circuit, train, data.y_train[:samples], outputs)
         smaller, _ = optimise(smaller, 3)
         test = encoder.transform(data.x_test)
-    smaller.save(out)
+    smaller.save(out, overwrite=overwrite)
     before, after = (float((Engine(c).predict(test) == data.y_test).mean()) for c in (circuit, smaller))
     content: dict[str, Any] = {
         "out": str(out),

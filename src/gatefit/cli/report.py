@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 EXAMPLE = (
     "gatefit report --out report",
-    "gatefit report --from results --docs docs/reproduction.md",
+    "gatefit report --from results --docs docs/reproduction.md --overwrite",
 )
+
+
+PAGES = ("report.md", "report.html")
 
 
 def report(
@@ -29,7 +32,9 @@ def report(
     out: Annotated[Path, typer.Option(help="folder for report.md, report.html and figures")] = Path("report"),
     docs: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE.md", help="write one Markdown page there instead", show_default=False),
+        typer.Option(
+            metavar="PAGE.md", help="write a Markdown page and those behind it there instead", show_default=False
+        ),
     ] = None,
     scale: Annotated[
         list[str] | None,
@@ -39,6 +44,7 @@ def report(
         list[str] | None, typer.Option(help="only this label; may be given again", show_default=False)
     ] = None,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="tables and claims alone")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the page or report that is there")] = False,
 ) -> None:
     """Write our tables and figures beside the paper's, and which of its claims hold."""
     from gatefit.experiments.outcome import SCALES
@@ -52,7 +58,7 @@ def report(
         check_choice("scale", given, SCALES)
     with user_input():
         experiments = [experiment(name) for name in dict.fromkeys(label or labels())]
-    _check_target(docs, out)
+    _check_target(docs, out, overwrite)
     if not no_figures:
         require("matplotlib", "plots", "drawing figures (leave them out with --no-figures)")
     scales = tuple(each for each in SCALES if each in scale) if scale else DEFAULT_SCALES
@@ -69,7 +75,7 @@ def report(
             typer.echo(f"none of {count:,} finished runs belongs to these labels and scales; see `gatefit runs list`")
     target = ["--docs", str(docs)] if docs is not None else ["--out", str(out)]
     regenerate = shlex.join(
-        ["gatefit", "report", *_source_words(store, export), *target, *_rest(scale, label, no_figures)]
+        ["gatefit", "report", *_source_words(store, export), *target, *_rest(scale, label, no_figures), "--overwrite"]
     )
     if docs is not None:
         written = write_docs(content, docs, regenerate, figures=not no_figures)
@@ -84,11 +90,15 @@ def report(
         typer.echo(f"{written[-1].parent} ({pictures} figures)")
 
 
-def _check_target(docs: Path | None, out: Path) -> None:
+def _check_target(docs: Path | None, out: Path, overwrite: bool) -> None:
     if docs is not None and docs.suffix != ".md":
         raise UserError(f"--docs names a Markdown page, got {docs}; use for example --docs docs/reproduction.md")
     if docs is None and out.exists() and not out.is_dir():
         raise UserError(f"--out names a folder, got the file {out}; name another")
+    option, pages = ("--out", [out / page for page in PAGES]) if docs is None else ("--docs", [docs])
+    for page in pages:
+        if page.exists() and not overwrite:
+            raise UserError(f"{page} exists; choose another {option}, or replace it with --overwrite")
 
 
 def _results(store: Path | None, export: Path | None) -> "ResultSource":

@@ -19,6 +19,7 @@ from gatefit.cli.reproduce_plan import (
     chosen_experiments,
     finished_runs,
     list_labels,
+    only_runs,
     parse_seeds,
     show_plan,
     whole_plan,
@@ -33,6 +34,7 @@ EXAMPLE = (
     "gatefit reproduce tab:h7-cross-dataset --scale tiny",
     "gatefit reproduce tab:depth --scale small --jobs 2",
     "gatefit reproduce --all --scale small --dry-run",
+    "gatefit reproduce tab:mnist-main --scale paper --only dataset=monks-2",
 )
 
 
@@ -48,6 +50,15 @@ def reproduce(
         str | None,
         typer.Option(
             help="how many, or which: 3 means 0, 1 and 2; 0,2 are two (default: by label)", show_default=False
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="train only runs whose configuration has this value, or one of several between commas; repeat it for "
+            "more fields",
+            show_default=False,
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="runs trained at the same time")] = 1,
@@ -80,7 +91,7 @@ def reproduce(
     experiments = chosen_experiments(labels or [], every)
     picked = {each.label: parse_seeds(seeds, each.default_seeds[chosen_scale]) for each in experiments}
     folder = _store_folder(store)
-    plan = whole_plan(experiments, chosen_scale, picked)
+    plan = only_runs(whole_plan(experiments, chosen_scale, picked), only or [])
     if dry_run:
         show_plan(plan, folder, data_dir, jobs, as_json)
         return
@@ -196,7 +207,7 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         count = sum(len(outcome.missing) for outcome in empty) if len(empty) > 1 else len(first.missing)
         raise UserError(
             f"none of the {count} runs of {what} at {first.scale} scale is finished; "
-            f"make them with: {command(first, store)}"
+            f"make them with: {command(first.label, first.scale, store)}"
         )
     if out is not None:
         written = write_page(outcomes, out)
@@ -211,7 +222,10 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         )
     if table_only and empty:
         for outcome in empty:
-            typer.echo(f"{outcome.label}: no finished run yet; make them with: {command(outcome, store)}", err=True)
+            typer.echo(
+                f"{outcome.label}: no finished run yet; make them with: {command(outcome.label, outcome.scale, store)}",
+                err=True,
+            )
 
 
 def _again(context: typer.Context) -> str:
@@ -222,6 +236,8 @@ def _again(context: typer.Context) -> str:
         value = given.get(parameter.name or "")
         if isinstance(value, bool):
             words += [parameter.opts[0]] if value else []
+        elif isinstance(value, list | tuple):
+            words += [word for each in value for word in (parameter.opts[0], str(each))]
         elif value is not None:
             words += [parameter.opts[0], str(value)]
     return shlex.join(words)

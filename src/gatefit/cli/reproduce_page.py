@@ -19,8 +19,8 @@ def outcome_content(outcome: "Outcome") -> dict[str, Any]:
         "seeds": list(outcome.seeds),
         "tables": [asdict(table) for table in outcome.tables],
         "figures": [asdict(figure) for figure in outcome.figures],
-        "checks": [asdict(check) for check in outcome.checks],
-        "notes": list(outcome.notes),
+        "checks": [asdict(check) | {"finding": check.finding} for check in outcome.checks],
+        "notes": [*outcome.notes, *outcome.protocol],
         "used": sorted(record.identity for record in outcome.used),
         "missing": sorted(config.identity for config in outcome.missing),
     }
@@ -44,5 +44,5 @@ def write_page(outcomes: "Sequence[Outcome]", page: Path) -> Path:
             paths.append(f"{folder.name}/{name}")
         parts.append(render_markdown(outcome, paths))
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n\n".join(parts))
+    page.write_text("\n\n".join(parts), encoding="utf-8")
     return page

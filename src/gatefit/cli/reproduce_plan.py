@@ -1,7 +1,9 @@
 """Which runs ``gatefit reproduce`` is about: labels, seeds, the plan, and what a dry run says of it."""
 
+import difflib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +59,39 @@ def whole_plan(
     for each in experiments:
         wanted |= {config.identity: config for config in each.plan(scale, seeds[each.label])}
     return list(wanted.values())
+
+
+def only_runs(plan: "list[RunConfig]", given: Sequence[str]) -> "list[RunConfig]":
+    """The runs of a plan with these values: every "field=value,value" must fit."""
+    from gatefit.training.config import RunConfig
+
+    known = [field.name for field in fields(RunConfig)]
+    chosen = plan
+    for words in given:
+        name, equals, values = words.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not values.strip():
+            raise UserError(f"--only is a field and its value, as in --only dataset=mnist; got {words!r}")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; choose one of {', '.join(known)}"
+            raise UserError(f"--only {words}: runs have no field {name}{hint}")
+        wanted = {_word(value) for value in values.split(",")}
+        found = [config for config in chosen if _word(getattr(config, name)) in wanted]
+        if chosen and not found:
+            there = ", ".join(sorted({_word(getattr(config, name)) for config in chosen}))
+            raise UserError(f"--only {words}: no run of these labels is left; {name} is {there}")
+        chosen = found
+    return chosen
+
+
+def _word(value: object) -> str:
+    """A configuration's value as it is written: 30 is 30.0, none is None, true is True."""
+    text = str(value).strip().lower()
+    try:
+        return f"{float(text):g}" if text not in ("nan", "inf", "infinity") else text
+    except ValueError:
+        return text
 
 
 def list_labels(as_json: bool) -> None:

@@ -29,9 +29,12 @@ def run_words(config: RunConfig) -> str:
             "learned τ" if config.learnable_temperature else "",
             f"T {config.readout_temperature:g}" if config.readout_temperature is not None else "",
             config.corner_activation or "",
+            f"snap {config.snap}" if config.snap else "",
+            f"{config.surrogate} surrogate" if config.surrogate else "",
             f"noise in {config.noise_in}" if config.noise_in else "",
             f"{config.backward_basis} basis" if config.backward_basis else "",
             f"wiring {config.wiring_seed}" if config.wiring_seed else "",
+            f"split {config.split_seed}" if config.split_seed else "",
             f"{config.adult_encoding} encoding" if config.adult_encoding else "",
         )
         if word

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatefit.cli import output
+from gatefit.cli import output, runs_missing
 from gatefit.cli.errors import FAILED, UserError, check_choice, one_line
 from gatefit.cli.options import AsJson, DataDir
 from gatefit.training.config import RunConfig
@@ -24,7 +24,7 @@ EXAMPLE = (
 
 app = typer.Typer(
     name="runs",
-    help="List, show, compare, export and import the runs of a store.",
+    help="List, show, compare, export and import the runs of a store, and list those that are missing.",
     epilog="\n\n".join(("Example:", *EXAMPLE)),
     invoke_without_command=True,
 )
@@ -41,8 +41,10 @@ _FIGURES = (
     ("last_10_accuracy", "last 10 evaluations", output.percent),
     ("best_accuracy", "best evaluation", output.percent),
     ("test_accuracy", "test accuracy", output.percent),
+    ("validation_accuracy", "validation accuracy", output.percent),
     ("train_accuracy", "train accuracy", output.percent),
     ("discretisation_gap_test", "discretisation gap, test", output.points),
+    ("discretisation_gap_validation", "discretisation gap, validation", output.points),
     ("discretisation_gap_train", "discretisation gap, train", output.points),
     ("generalisation_gap", "generalisation gap", output.points),
 )
@@ -56,6 +58,9 @@ class Diagnostics(str, Enum):
     curves = "curves"
     ends = "ends"
     none = "none"
+
+
+app.command("missing", epilog=runs_missing.EPILOG)(runs_missing.missing)
 
 
 @app.callback()
@@ -122,7 +127,8 @@ def compare(
         for name in configs[0]
         if any(config[name] != configs[0][name] for config in configs)
     }
-    figures = {name: [record.summary.get(name) for record in records] for name, _, _ in _FIGURES}
+    known = [figure for figure in _FIGURES if any(figure[0] in record.summary for record in records)]
+    figures = {name: [record.summary.get(name) for record in records] for name, _, _ in known}
     if as_json:
         identities = [record.identity for record in records]
         states = [record.status for record in records]
@@ -131,7 +137,7 @@ def compare(
         return
     rows = [[name, *map(_text, values)] for name, values in differences.items()]
     rows.append(["status", *(record.status for record in records)])
-    rows += [[title, *map(shown, figures[name])] for name, title, shown in _FIGURES]
+    rows += [[title, *map(shown, figures[name])] for name, title, shown in known]
     rows.append(["time", *map(_time, records)])
     output.print_table(["", *(record.identity for record in records)], rows)
 
@@ -268,7 +274,7 @@ def _pairs(record: "RunRecord") -> list[tuple[str, str]]:
     rows = [("run", record.identity), ("status", record.status), ("steps", f"{record.step} of {config.steps}")]
     rows += [(name.replace("_", " "), _text(getattr(config, name))) for name in _COLUMNS[:-1]]
     rows += [("options", " ".join(_options(config)) or "defaults")]
-    rows += [(title, shown(record.summary.get(name))) for name, title, shown in _FIGURES if record.summary]
+    rows += [(title, shown(record.summary[name])) for name, title, shown in _FIGURES if name in record.summary]
     machine = ", ".join(f"{name} {value}" for name, value in record.machine.items() if value is not None)
     facts = {
         "time": _time(record),

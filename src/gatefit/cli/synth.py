@@ -7,6 +7,7 @@ import typer
 
 import gatefit
 from gatefit.cli import output
+from gatefit.cli.circuits import load_circuit
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import FAILED, UserError, check_choice, explain, user_input
 from gatefit.cli.evaluate import dataset_of
@@ -62,7 +63,7 @@ def synth(
     check_choice("--inputs", inputs, ("bits", "raw"))
     check_choice("--router", router, ROUTERS)
     chosen = _targets(target, device)
-    circuit = _circuit(model)
+    circuit = load_circuit(model)
     with user_input():
         check_circuit(circuit)
         stages = resolve_stages(circuit, _stages(pipeline))
@@ -138,17 +139,6 @@ def _stages(text: str) -> list[int | None]:
     return stages
 
 
-def _circuit(model: Path) -> "Circuit":
-    from gatefit.circuit.ir import Circuit
-
-    if model.is_dir():
-        if not (model / "model.gate").is_file():
-            raise UserError(f"{model} holds no circuit yet; run: gatefit compile {model}")
-        model = model / "model.gate"
-    with user_input():
-        return Circuit.load(model)
-
-
 def _vectors(
     circuit: "Circuit",
     model: Path,
@@ -162,14 +152,19 @@ def _vectors(
     import numpy as np
 
     from gatefit.cli.tables import Csv, read_bits, read_features
-    from gatefit.hardware.vectors import feature_matrix, pack_features, random_features
+    from gatefit.hardware.vectors import edge_features, feature_matrix, pack_features
 
     rng = np.random.default_rng(seed)
     found: dict[str, Any] = {}
     x: Any = None
     encoder = circuit.encoder
-    if feature_bits and encoder is None:
-        raise UserError("--inputs raw needs the circuit's encoder, and it was saved without one; use --inputs bits")
+    if feature_bits:
+        from gatefit.backends.comparators import require_carried
+
+        if encoder is None:
+            raise UserError("--inputs raw needs the circuit's encoder, and it was saved without one; use --inputs bits")
+        with user_input():
+            require_carried(encoder, feature_bits)
     if file is not None:
         with user_input():
             table = Csv(file)
@@ -177,7 +172,7 @@ def _vectors(
         source = str(file)
     else:
         try:
-            name, options = dataset_of(circuit, model, None)
+            name, options = dataset_of(circuit, model, None, "give samples with --vectors FILE.csv")
             data = load(name, data_dir, options, quiet=True)
             encoder = encoder or data.encoder
             x, source = data.x_test, f"test set of {name}"
@@ -190,10 +185,11 @@ def _vectors(
     with user_input():
         if feature_bits:
             assert circuit.encoder is not None
-            if x is None:
-                features = random_features(circuit.encoder, samples, feature_bits, rng)
-            else:
-                features = feature_matrix(x, circuit.encoder, feature_bits)[:samples]
+            features = edge_features(circuit.encoder, feature_bits, rng, samples if x is None else 0)
+            source += "; with values on both sides of every threshold"
+            if x is not None:
+                given = feature_matrix(x, circuit.encoder, feature_bits)[:samples]
+                features = np.concatenate([given.astype(features.dtype), features])
             found["vectors"] = {"count": len(features), "source": source}
             return circuit.encoder.transform(features), pack_features(features, feature_bits), found
         bits = (

@@ -2,10 +2,13 @@
 
     the encoder's rules say what a column holds      >  numbers      =  its categories      bit  true or false
 
-No guessing: "007" stays text where the encoder knows the category "007", and is a number where it compares numbers.
+No guessing: "007" stays text where the encoder knows the category "007", and is a number where it compares numbers. A
+word for a missing value ("NA") is a missing value, unless the encoder knows it as a category. Cells are separated by
+commas, or by semicolons, tabs or bars where these alone make a table of the file.
 """
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
     from gatefit.encoders import Encoder
 
+_MISSING: Final = frozenset(
+    ("", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none", "nil", "nat", "missing", "?", ".", "-")
+)
+"""What stands for a missing value, in lower case: spreadsheets', pandas' and R's words, and those of data archives."""
+_SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BITS: Final = {"0": False, "1": True, "false": False, "true": True, "0.0": False, "1.0": True}
 
 
@@ -29,19 +37,23 @@ class Csv:
         try:
             # utf-8-sig: spreadsheets write a mark in front, which is not part of the first name.
             with path.open(newline="", encoding="utf-8-sig") as file:
-                rows = [row for row in csv.reader(file, strict=True) if row]
+                text = file.read()
+            rows, self._lines, separator = _split(text)
         except (UnicodeDecodeError, csv.Error) as error:
             raise UserError(f"{path} is not a CSV file in UTF-8: {error}") from error
         if not rows:
             raise UserError(f"{path} is empty; it needs {'a header and ' if header else ''}one line a sample")
-        self.first_line = 2 if header else 1
         if header and all(map(_is_number, rows[0])):
             raise UserError(f"{path}: the first line holds numbers, not names; add a header, or say --no-header")
         self.names = [name.strip() for name in rows.pop(0)] if header else None
+        self._lines = self._lines[1:] if header else self._lines
         columns = len(self.names or rows[0])
-        for number, row in enumerate(rows, start=self.first_line):
+        for number, row in zip(self._lines, rows, strict=True):
             if len(row) != columns:
-                raise UserError(f"{path}, line {number}: {len(row)} cells, the first line has {columns}")
+                raise UserError(
+                    f"{path}, line {number}: {len(row)} cells, the first line has {columns} (separated by "
+                    f"{_SEPARATORS[separator]})"
+                )
         self.rows = rows
         self.columns: list[list[str]] = [[row[i] for row in rows] for i in range(columns)]
         if self.names is not None and len(set(self.names)) < columns:
@@ -68,14 +80,45 @@ class Csv:
     def convert(self, column: list[str], name: str, cell: Callable[[str], Any], needed: str) -> list[Any]:
         """A column through ``cell``, which raises ValueError for what it cannot read."""
         values = []
-        for i, text in enumerate(column):
+        for line, text in zip(self._lines, column, strict=True):
             try:
                 values.append(cell(text.strip()))
             except ValueError:
+                hint = "; write decimals with a point" if _is_number(text.replace(",", ".")) else ""
                 raise UserError(
-                    f"{self.path}, line {i + self.first_line}: column {name!r} needs {needed}, got {text!r}"
+                    f"{self.path}, line {line}: column {name!r} needs {needed}, got {text!r}{hint}"
                 ) from None
         return values
+
+    def refuse_missing(self, column: list[str], name: str, encoder: "Encoder") -> None:
+        """Say where a value is missing, for an encoder that has no place for missing values."""
+        for line, text in zip(self._lines, column, strict=True):
+            if _is_missing(text.strip()):
+                raise UserError(
+                    f"{self.path}, line {line}: column {name!r} is missing ({text!r}), and the circuit's encoder "
+                    f"({encoder.kind}) takes no missing values; fill it in, or train with a table encoder"
+                )
+
+
+def _split(text: str) -> tuple[list[list[str]], list[int], str]:
+    """Rows, their line numbers, and the first separator that makes a table of them; commas where none does."""
+    found, failed = None, None
+    for separator in _SEPARATORS:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        try:
+            numbered = [(row, reader.line_num) for row in reader if row]
+        except csv.Error as error:
+            failed = failed or error
+            continue
+        rows, lines = [row for row, _ in numbered], [line for _, line in numbered]
+        if len(set(map(len, rows))) == 1 and len(rows[0]) > 1:
+            return rows, lines, separator
+        if separator == ",":
+            found = rows, lines, separator
+    if found is None:
+        assert failed is not None, "commas make rows or an error"
+        raise failed
+    return found
 
 
 def read_features(table: Csv, encoder: "Encoder") -> dict[str, Any]:
@@ -94,6 +137,8 @@ def read_features(table: Csv, encoder: "Encoder") -> dict[str, Any]:
             categories[rule.feature][str(rule.value)] = rule.value
     features: dict[str, Any] = {}
     for name, column, known, compared in zip(names, columns, categories, tests, strict=True):
+        if not encoder.takes_missing:
+            table.refuse_missing(column, name, encoder)
         if ">" in compared:
             numbers = table.convert(column, name, _number, "numbers")
             features[name] = np.array(numbers, dtype=np.float64)
@@ -127,11 +172,15 @@ def _is_number(text: str) -> bool:
 
 
 def _number(text: str) -> float:
-    return float(text) if text else float("nan")
+    return float("nan") if _is_missing(text) else float(text)
+
+
+def _is_missing(text: str) -> bool:
+    return text.lower() in _MISSING
 
 
 def _bit(text: str) -> bool | None:
-    return _whole_bit(text) if text else None
+    return None if _is_missing(text) else _whole_bit(text)
 
 
 def _whole_bit(text: str) -> bool:
@@ -144,7 +193,7 @@ def _category(text: str, known: dict[str, Any]) -> Any:
     """The category that ``text`` stands for; what is not known is kept, as text or as the number it is."""
     if text in known:
         return known[text]
-    if not text:
+    if _is_missing(text):
         return None
     if all(isinstance(value, str) for value in known.values()):
         return text
@@ -160,4 +209,4 @@ def _numbers_or_text(column: list[str]) -> list[Any]:
     try:
         return [_number(text.strip()) for text in column]
     except ValueError:
-        return [text.strip() or None for text in column]
+        return [None if _is_missing(text.strip()) else text.strip() for text in column]

@@ -1,7 +1,7 @@
 """``gatefit train``: one configuration in, one run folder out; stop it at any moment and go on later."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
     "gatefit train --resume runs/monks",
+    "gatefit train --resume runs/monks --steps 20000",
     "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
 )
 
@@ -33,7 +34,10 @@ def train(
         Path | None, typer.Option(help="folder of the run (default: runs/DATASET-METHOD-ID)", show_default=False)
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="go on with the run in this folder, by its own config.json", show_default=False)
+        Path | None,
+        typer.Option(
+            help="go on with the run in this folder, by its own config.json; with --steps, to more", show_default=False
+        ),
     ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
@@ -43,6 +47,8 @@ def train(
     **options: Any,
 ) -> None:
     """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown.
+
+    With more --steps a run in its folder goes on to them, if its learning rate is constant.
 
     Started by torchrun, the processes share the batches of one run.
     """
@@ -79,11 +85,14 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     if resume is not None:
         from gatefit.training.folder import read_config
 
-        given = [name for name in given_options(context) if name in options or name == "out"]
-        if given:
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        given = given_options(context)
+        refused = [name for name in given if (name in options and name != "steps") or name == "out"]
+        if refused:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
             raise UserError(f"--resume takes the configuration of {resume}, got {names} too; leave it out")
-        return read_config(resume)
+        config = read_config(resume)
+        with user_input():
+            return replace(config, steps=options["steps"]) if "steps" in given else config
     from gatefit.datasets import DATASETS
     from gatefit.methods import METHODS
     from gatefit.readouts import READOUTS
@@ -149,8 +158,7 @@ def _execute(
 def run_content(run: "Run") -> dict[str, Any]:
     """A run's configuration, state and figures, fit for JSON."""
     state = run.result.state
-    step = state.metrics[-1]["step"] if run.result.finished else state.step
-    return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, step)
+    return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, state.step)
 
 
 def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
@@ -160,7 +168,7 @@ def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
 
     if not (folder / "result.json").exists() or read_config(folder) != config:
         return None
-    figures = summary(read_finished(folder))
+    figures = summary(read_finished(folder), validated=bool(config.validation_fraction))
     return _content(folder, config, load_network(folder / "model.safetensors"), figures, True, figures["steps"])
 
 
@@ -196,11 +204,11 @@ def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
     held_out = "validation" if content["config"]["validation_fraction"] else "test"
     kind = "" if results["boolean"] else "  (soft: this method has no gates to deploy)"
     rows = [
-        (f"{held_out} accuracy", f"{output.percent(results['test_accuracy'])}{kind}"),
+        (f"{held_out} accuracy", f"{output.percent(results[f'{held_out}_accuracy'])}{kind}"),
         ("last 10 evaluations", output.percent(results["last_10_accuracy"])),
         ("best evaluation", f"{output.percent(results['best_accuracy'])}  at step {results['best_step']}"),
         ("train accuracy", output.percent(results["train_accuracy"])),
-        (f"discretisation gap, {held_out}", output.points(results["discretisation_gap_test"])),
+        (f"discretisation gap, {held_out}", output.points(results[f"discretisation_gap_{held_out}"])),
         ("discretisation gap, train", output.points(results["discretisation_gap_train"])),
         ("generalisation gap", output.points(results["generalisation_gap"])),
         ("gates", f"{network['gates']:,}  ({network['depth']} layers of {network['width']:,})"),

@@ -60,7 +60,8 @@ DATASETS: Final[dict[str, DatasetInfo]] = {
         "Adult (census income)", 30_162, 15_060, 116, 116, 2, _UCI, _CC_BY, load_adult, ("encoding",)
     ),
     "splice": DatasetInfo(
-        "Splice-junction gene sequences", 2_552, 638, 240, 240, 3, _UCI, _CC_BY, load_splice
+        "Splice-junction gene sequences", 2_552, 638, 240, 240, 3, _UCI, _CC_BY, load_splice,
+        ("split_seed",),
     ),
     "breast-cancer": DatasetInfo(
         "Breast cancer (Ljubljana)", 222, 55, 51, 51, 2, f"{_UCI}; M. Zwitter and M. Soklic", _CC_BY,

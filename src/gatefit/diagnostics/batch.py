@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
-from gatefit.methods import GumbelST
 from gatefit.network import LogicNetwork
 from gatefit.ops.stack import Batch
 
@@ -29,11 +28,11 @@ def first_samples(x: Batch, words: int) -> Batch:
 
 @contextlib.contextmanager
 def noise_kept(network: LogicNetwork) -> Iterator[None]:
-    """Let Gumbel noise be drawn, and put its streams back where they were: training goes on as if nobody looked."""
-    noises = [layer.method.noise for layer in network.gate_layers if isinstance(layer.method, GumbelST)]
-    before = [noise.get_state() for noise in noises]
+    """Let noise be drawn, and put its streams back where they were: training goes on as if nobody looked."""
+    noisy = [layer.method for layer in network.gate_layers if layer.method.draws_noise]
+    before = [method.get_extra_state() for method in noisy]
     try:
         yield
     finally:
-        for noise, state in zip(noises, before, strict=True):
-            noise.set_state(state)
+        for method, state in zip(noisy, before, strict=True):
+            method.set_extra_state(state)

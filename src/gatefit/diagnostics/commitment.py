@@ -4,8 +4,9 @@
     distance     ‖c - G_j*‖,  j* = argmin_j ‖c - G_j‖
     entropy      H = -Σ_j π_j log π_j  in nats, mean over gates;  at most log 16 = 2.77
 
-c are the raw coefficients: the parameters themselves where a method learns coefficients, softmax(θ) G where it learns
-logits, M act(s) or M s where it learns corners. π is the method's ``gate_probabilities``. Parameters only: no data.
+c are the method's ``raw_coefficients``: the parameters themselves where it learns coefficients, softmax(θ) G where it
+learns logits, M act(s) or M s where it learns corners. π is its ``gate_probabilities``. A method that has no answer has
+no such diagnostic. Parameters only: no data.
 """
 
 from typing import Any
@@ -15,45 +16,48 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gatefit.methods import IWP, IWPSTE, IWPFree, Method, NotBooleanError
-from gatefit.methods.corner import from_corners
+from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
-from gatefit.quantise import codebook, snap
-
-
-def learns_coefficients(method: Method) -> bool:
-    """Whether the parameters are (c_0, c_a, c_b, c_ab) themselves, not logits or corners."""
-    return method.parameters_per_gate == 4 and not isinstance(method, IWP | IWPSTE | IWPFree)
+from gatefit.quantise import snap
 
 
 def raw_coefficients(method: Method) -> Float[Tensor, "gates 4"]:
-    """The coefficients that the parameters stand for, before any snapping, softening or noise."""
+    """The method's own answer, without gradients."""
     with torch.no_grad():
-        if learns_coefficients(method):
-            return method.latent.detach()
-        if isinstance(method, IWPSTE):
-            return from_corners(method.corners())
-        if isinstance(method, IWP | IWPFree):
-            return method.coefficients()
-        return method.gate_probabilities() @ codebook(method.latent.dtype, method.latent.device)
+        return method.raw_coefficients().detach()
 
 
-def commitment(network: LogicNetwork) -> dict[str, Any]:
-    """Spread and largest size of c_ab over all gates of the network, and layer by layer."""
-    layers = [raw_coefficients(layer.method)[:, 3].double() for layer in network.gate_layers]
-    return {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+def _by_layer(network: LogicNetwork) -> list[Float[Tensor, "gates 4"]] | None:
+    try:
+        return [raw_coefficients(layer.method) for layer in network.gate_layers]
+    except NotBooleanError:
+        return None
+
+
+def commitment(network: LogicNetwork) -> dict[str, Any] | None:
+    """Spread and largest size of c_ab over all gates of the network, and layer by layer; None where there is no c.
+
+    With the temperature of each layer where the method learns it.
+    """
+    found = _by_layer(network)
+    if found is None:
+        return None
+    layers = [c[:, 3].double() for c in found]
+    spread: dict[str, Any] = {**_spread(torch.cat(layers)), "by_layer": [_spread(layer) for layer in layers]}
+    learned = [layer.method.learned_temperature() for layer in network.gate_layers]
+    return {**spread, "temperatures": learned} if None not in learned else spread
 
 
 def _spread(c_ab: Float[Tensor, " gates"]) -> dict[str, float]:
     return {"std_c_ab": float(c_ab.std(correction=0)), "max_abs_c_ab": float(c_ab.abs().max())}
 
 
-def distance(network: LogicNetwork) -> dict[str, Any]:
-    """Mean and median over gates of the distance from the raw coefficients to the nearest gate's."""
-    layers = []
-    for layer in network.gate_layers:
-        c = raw_coefficients(layer.method)
-        layers.append((c - snap(c)).double().square().sum(-1).sqrt())
+def distance(network: LogicNetwork) -> dict[str, Any] | None:
+    """Mean and median over gates of the distance from the raw coefficients to the nearest gate's; None without c."""
+    found = _by_layer(network)
+    if found is None:
+        return None
+    layers = [(c - snap(c)).double().square().sum(-1).sqrt() for c in found]
     return {**_centre(torch.cat(layers)), "by_layer": [_centre(layer) for layer in layers]}
 
 

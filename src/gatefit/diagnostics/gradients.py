@@ -19,7 +19,6 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from gatefit.diagnostics.batch import ProbeBatch, noise_kept
-from gatefit.diagnostics.commitment import learns_coefficients
 from gatefit.network import GateLayer, LogicNetwork
 from gatefit.ops.stack import train_scores
 
@@ -37,7 +36,7 @@ class _Recorded:
     def __init__(self, layer: GateLayer) -> None:
         self.wiring, self.inner, self.method = layer.wiring, layer.method, self
         self.boolean_forward, self.has_activation = self.inner.boolean_forward, self.inner.has_activation
-        self.activation = self.inner.activation
+        self.activation, self.continuous_backward = self.inner.activation, self.inner.continuous_backward
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         self.given = self.inner.coefficients()
@@ -69,7 +68,7 @@ def gradient_norms(network: LogicNetwork, batches: Sequence[ProbeBatch]) -> dict
             effective.append(_sizes(of_coefficients))
             latent.append(_sizes(of_parameters))
     found = _summary(torch.stack(effective))
-    if all(learns_coefficients(layer.method) for layer in network.gate_layers):
+    if all(layer.method.learns_coefficients for layer in network.gate_layers):
         return {**_summary(torch.stack(latent)), "effective": found}
     return {**dict.fromkeys((*COEFFICIENTS, "ratio", "l1_ratio", "by_layer")), "effective": found}
 

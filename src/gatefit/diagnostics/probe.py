@@ -2,10 +2,10 @@
 
 name             what it holds                                                                        reads
 gradient_norms   {c_0, c_a, c_b, c_ab, ratio, l1_ratio, by_layer: [{c_0, ...}], effective: {...}}      batches
-commitment       {std_c_ab, max_abs_c_ab, by_layer: [{std_c_ab, max_abs_c_ab}]}                       parameters
+commitment       {std_c_ab, max_abs_c_ab, by_layer: [{std_c_ab, max_abs_c_ab}]}; None without c       parameters
 entropy          {mean, by_layer: [nats]}; None for the free variants                                 parameters
 census           {constant, separable, weak, strong, gates: [16], by_layer: [{...}]}; None if free    parameters
-distance         {mean, median, by_layer: [{mean, median}]}                                           parameters
+distance         {mean, median, by_layer: [{mean, median}]}; None without c                           parameters
 survival         {mean, by_layer: [s_l]}; None for the free variants                                  first batch
 coverage         {mean, by_layer: [fraction]}                                                         first batch
 

@@ -28,12 +28,12 @@ from torch.nn import functional
 
 from gatefit.codebook import CODEBOOK
 from gatefit.diagnostics.batch import first_samples, noise_kept
-from gatefit.diagnostics.commitment import learns_coefficients
 from gatefit.gates import Gate
-from gatefit.methods import Method
+from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.stack import Batch, as_float, check_batch
+from gatefit.quantise import codebook
 
 WORDS: Final = 2
 """Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""
@@ -75,16 +75,20 @@ def walk(network: LogicNetwork, x: Batch) -> Iterator[Walked]:
         method = layer.method
         gates, c = method.sample() if method.boolean_forward else (None, method.coefficients())
         yield Walked(method, layer.wiring.long(), c, gates, h)
-        z = gate_layer(h.T, layer.wiring, c, implementation=network.implementation)
+        forward = c if gates is None else codebook(c.dtype, c.device)[gates.long()]
+        z = gate_layer(h.T, layer.wiring, forward, implementation=network.implementation)
         h = method.activation(z).T.contiguous()
 
 
 def survival(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
-    """s_l of every layer and their mean; None for the free variants, which mix no gates, or where nothing passes."""
+    """s_l of every layer and their mean, None where nothing passes; None for a network that mixes no gates."""
     if any(layer.method.has_activation for layer in network.gate_layers):
         return None
-    with torch.no_grad(), noise_kept(network):
-        layers = [_layer_survival(layer) for layer in walk(network, x)]
+    try:
+        with torch.no_grad(), noise_kept(network):
+            layers = [_layer_survival(layer) for layer in walk(network, x)]
+    except NotBooleanError:
+        return None  # A method that says nothing of which gates it mixes.
     known = [s for s in layers if s is not None]
     return {"mean": sum(known) / len(known) if known else None, "by_layer": layers}
 
@@ -133,7 +137,7 @@ def coverage(network: LogicNetwork, x: Batch) -> dict[str, Any]:
 def _layer_coverage(layer: Walked) -> float:
     """P(R·ψ ≠ 0), R = ∂c/∂(parameter c_ab); P(ab ≠ 0) where R has the last entry alone or c_ab is no parameter."""
     first, second = layer.wiring
-    row = interaction_row(layer.method)[:, :, None] if learns_coefficients(layer.method) else None
+    row = interaction_row(layer.method)[:, :, None] if layer.method.learns_coefficients else None
     if row is None or (not row[:, :3].any() and bool(row[:, 3].all())):
         there = layer.h != 0
         received = there[first] & there[second]

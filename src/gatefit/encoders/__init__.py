@@ -3,7 +3,7 @@
 from gatefit.encoders.base import Encoder
 from gatefit.encoders.identity import Identity
 from gatefit.encoders.onehot import OneHot
-from gatefit.encoders.registry import ENCODERS, encoder_from_spec
+from gatefit.encoders.registry import ENCODERS, check_registered, encoder_from_spec, register_encoder
 from gatefit.encoders.rules import Rule
 from gatefit.encoders.table import Table
 from gatefit.encoders.threshold import Thermometer, Threshold
@@ -17,5 +17,7 @@ __all__ = [
     "Table",
     "Thermometer",
     "Threshold",
+    "check_registered",
     "encoder_from_spec",
+    "register_encoder",
 ]

@@ -4,7 +4,7 @@
     transform  samples × features  ->  bool, samples × bits       bit j = rule_j(x[rule_j.feature])
 
 A fitted encoder is plain data: ``to_spec`` gives it as a dictionary fit for JSON, ``encoder_from_spec`` reads it back
-with every field checked, and two encoders are equal when their specifications are.
+with every field checked, and two encoders are equal when their rules and parameters are.
 """
 
 import inspect
@@ -19,6 +19,7 @@ from jaxtyping import Bool
 from gatefit.encoders import specs
 from gatefit.encoders.frames import Frame
 from gatefit.encoders.rules import Rule, rule_names
+from gatefit.encoders.whole import WholeRange, ranges_from_spec, ranges_to_spec
 
 Self = TypeVar("Self", bound="Encoder")
 
@@ -29,10 +30,14 @@ class Encoder(ABC):
     kind: ClassVar[str]
     """The name of this encoder in specifications and in ``ENCODERS``."""
 
+    takes_missing: ClassVar[bool] = False
+    """Whether ``transform`` has a place for missing values; else it refuses them."""
+
     features: int
     """How many features the fitted encoder reads."""
 
     _columns: tuple[str, ...] | None = None
+    _whole: tuple[WholeRange, ...] | None = None
     _fitted: bool = False
 
     def fit(self: Self, x: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -48,6 +53,7 @@ class Encoder(ABC):
         columns = specs.feature_names(None if names is None else tuple(names), features, "feature names")
         state = self._learn(frame, columns or default_names(features))
         self._set(features, columns, state)
+        self._whole = self._ranges(frame)
         return self
 
     def transform(
@@ -83,6 +89,12 @@ class Encoder(ABC):
         self._require_fit()
         return self._columns or default_names(self.features)
 
+    @property
+    def whole_ranges(self) -> tuple[WholeRange, ...]:
+        """For each feature its least and largest value at fit if all were whole numbers, () if not, None if unknown."""
+        self._require_fit()
+        return self._whole or (None,) * self.features
+
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """For each bit, the test that makes it true: what a circuit's surroundings must compute."""
@@ -110,15 +122,19 @@ class Encoder(ABC):
                 "features": self.features,
                 "feature_names": None if self._columns is None else list(self._columns),
                 **self._state(),
+                **({} if self._whole is None else {"whole": ranges_to_spec(self._whole)}),
             },
         }
 
     def load_state(self, state: object) -> None:
         """Become fitted by the ``state`` of a specification, which is checked first."""
-        state = specs.fields(state, ("features", "feature_names", *self._state_fields), f"the state of {self!r}")
+        names = ("features", "feature_names", *self._state_fields)
+        state = specs.fields(state, names, f"the state of {self!r}", optional=("whole",))
         features = specs.integer(state["features"], 1, specs.MAX_FEATURES, "features")
         columns = specs.feature_names(state["feature_names"], features, "feature_names")
+        whole = ranges_from_spec(state["whole"], features) if "whole" in state else None
         self._set(features, columns, self._checked_state(state, features))
+        self._whole = whole
         if self.bits > specs.MAX_BITS:
             raise ValueError(f"{self!r} would make {self.bits} bits; at most {specs.MAX_BITS} can be read")
 
@@ -126,7 +142,8 @@ class Encoder(ABC):
         if type(other) is not type(self) or not isinstance(other, Encoder):
             return NotImplemented
         if self._fitted and other._fitted:
-            return self.to_spec() == other.to_spec()
+            # Not by the ranges of the data: two encoders that make the same bits are one.
+            return self._without_ranges() == other._without_ranges()
         return self._fitted == other._fitted and self.parameters() == other.parameters()
 
     __hash__ = None  # type: ignore[assignment]  # mutable: fit changes what it equals
@@ -134,6 +151,11 @@ class Encoder(ABC):
     def __repr__(self) -> str:
         arguments = (f"{name}={_brief(value)}" for name, value in self.parameters().items())
         return f"{type(self).__name__}({', '.join(arguments)})"
+
+    def _without_ranges(self) -> dict[str, Any]:
+        spec = self.to_spec()
+        spec["state"].pop("whole", None)
+        return spec
 
     def _set(self, features: int, columns: tuple[str, ...] | None, state: Any) -> None:
         for cached in ("rules", "names"):
@@ -172,6 +194,10 @@ class Encoder(ABC):
 
     @abstractmethod
     def _rules(self) -> list[Rule]: ...
+
+    def _ranges(self, frame: Any) -> tuple[WholeRange, ...] | None:
+        """What ``whole_ranges`` says after a fit on ``frame``."""
+        return None
 
     def _state(self) -> dict[str, Any]:
         """The state's own fields in the specification."""

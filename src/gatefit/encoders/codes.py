@@ -165,7 +165,7 @@ def fit_numbers(column: Column, count: int) -> ColumnCode:
     present = values[~missing]
     if not np.isfinite(present).all():
         raise ValueError(f"column {column.name!r} holds infinite values; replace them by numbers or by NaN (missing)")
-    thresholds = tuple(quantile_thresholds(present, count).tolist()) if present.size else ()
+    thresholds = tuple(quantile_thresholds(present, count, column.name).tolist()) if present.size else ()
     return _unless_constant(NumberCode(bool(missing.any()), thresholds), column)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Bool, Num
 
+from gatefit.encoders.quantiles import LARGEST_EXACT
 from gatefit.encoders.rules import Category
 
 Kind = Literal["number", "boolean", "category", "empty"]
@@ -45,6 +46,7 @@ class Column:
     def numbers(self) -> Num[np.ndarray, " samples"]:
         """The values as numbers, NaN where missing; a TypeError if they are anything but numbers or Booleans."""
         if self.kind == "number":
+            self._check_exact()
             return np.asarray(self.values)
         if self.kind == "empty":
             return np.full(len(self.values), np.nan)
@@ -57,6 +59,16 @@ class Column:
         if self.missing is None or not self.missing.any():
             return self.values.astype(np.uint8)  # type: ignore[no-any-return]
         return np.where(self.missing, np.nan, self.values)
+
+    def _check_exact(self) -> None:
+        """Refuse whole numbers that were turned into other floats, because some values beside them are missing."""
+        for i in np.flatnonzero(np.abs(self.values) >= LARGEST_EXACT).tolist() if self.raw is not None else ():
+            value = self.raw[i] if self.raw is not None else None
+            if isinstance(value, int | np.integer) and int(value) != int(self.values[i]):
+                raise ValueError(
+                    f"column {self.name!r} holds {value}, a whole number beyond 2^53 that is no float, among objects "
+                    f"or beside missing values; subtract an offset, or fill in what is missing and give it as int64"
+                )
 
     def mask(self) -> Bool[np.ndarray, " samples"]:
         """Which values are missing."""
@@ -141,8 +153,10 @@ def _from_pandas(series: Any, name: str, pandas: Any) -> Column:
         return _category(series.tolist(), name)
     if isinstance(dtype, np.dtype) and kind in "biuf":
         return _from_array(series.to_numpy(), name)
+    if kind in "iu" and not series.isna().any():
+        return _number(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64), name)
     if kind in "iuf":
-        return _number(series.to_numpy(dtype=np.float64, na_value=np.nan), name)
+        return _with_gaps(series.to_numpy(dtype=np.float64, na_value=np.nan), name, series.tolist)
     if kind == "b":
         missing = series.isna().to_numpy(dtype=np.bool_)
         return _boolean(series.to_numpy(dtype=np.bool_, na_value=False), missing, name)
@@ -154,7 +168,8 @@ def _from_pandas(series: Any, name: str, pandas: Any) -> Column:
 def _from_polars(series: Any, name: str, polars: Any) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
-        return _number(series.cast(polars.Float64).to_numpy() if dtype.is_decimal() else series.to_numpy(), name)
+        values = series.cast(polars.Float64).to_numpy() if dtype.is_decimal() else series.to_numpy()
+        return _with_gaps(values, name, series.to_list) if dtype.is_integer() else _number(values, name)
     if dtype == polars.Boolean:
         return _boolean(series.fill_null(False).to_numpy(), series.is_null().to_numpy(), name)
     if dtype.is_temporal() or dtype.is_nested():
@@ -190,6 +205,13 @@ def _from_objects(values: list[Any], name: str) -> Column:
 def _number(values: np.ndarray, name: str) -> Column:
     empty = values.dtype.kind == "f" and values.size > 0 and bool(np.isnan(values).all())
     return Column(name, "empty" if empty else "number", values)
+
+
+def _with_gaps(values: np.ndarray, name: str, objects: Callable[[], list[Any]]) -> Column:
+    """Numbers that may be floats only because some are missing; they keep the objects where floats may not be exact."""
+    column = _number(values, name)
+    inexact = values.dtype.kind == "f" and bool((np.abs(values) >= LARGEST_EXACT).any())
+    return replace(column, raw=objects()) if inexact else column
 
 
 def _boolean(values: np.ndarray, missing: np.ndarray, name: str) -> Column:

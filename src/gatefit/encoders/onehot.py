@@ -11,15 +11,17 @@ from jaxtyping import Bool
 
 from gatefit.encoders import specs
 from gatefit.encoders.base import Encoder
-from gatefit.encoders.codes import CategoryCode, ColumnCode, code_from_spec, fit_categories
+from gatefit.encoders.codes import CategoryCode, ColumnCode, NumberCode, code_from_spec, fit_categories
 from gatefit.encoders.columns import is_missing
 from gatefit.encoders.frames import Columns, read_columns
 from gatefit.encoders.rules import Rule
+from gatefit.encoders.whole import WholeRange, whole_ranges
 
 
 class CodedColumns(Encoder):
     """Encoders that hold one code per column."""
 
+    takes_missing = True
     _codes: tuple[ColumnCode, ...] = ()
 
     def _read(self, x: Any) -> Columns:
@@ -35,6 +37,14 @@ class CodedColumns(Encoder):
             if code.bits:
                 code.encode(frame.read(feature, names[feature]), out[:, start : start + code.bits])
             start += code.bits
+
+    def _ranges(self, frame: Columns) -> tuple[WholeRange, ...]:
+        def of(feature: int) -> WholeRange:
+            column = frame.read(feature, self.feature_names[feature])
+            ranges = whole_ranges(column.numbers()[~column.mask()][:, None])
+            return None if ranges is None else ranges[0]
+
+        return tuple(of(i) if isinstance(code, NumberCode) else None for i, code in enumerate(self._codes))
 
     def _bits(self) -> int:
         return sum(code.bits for code in self._codes)

@@ -8,16 +8,39 @@ than ``count`` different cuts, the heaviest part that still holds different valu
 of a column that is mostly zero, the rest is resolved too.
 """
 
+import math
+from typing import Final
+
 import numpy as np
 from jaxtyping import Float64, Int64, Num
 
+LARGEST_EXACT: Final = 2**53
+"""Up to here every whole number is a float."""
 
-def quantile_thresholds(values: Num[np.ndarray, " samples"], count: int) -> Float64[np.ndarray, " thresholds"]:
-    """At most ``count`` increasing thresholds; all cuts there are if the values have no more than that."""
+
+def quantile_thresholds(
+    values: Num[np.ndarray, " samples"], count: int, name: str = "x"
+) -> Float64[np.ndarray, " thresholds"]:
+    """At most ``count`` increasing thresholds; all cuts there are if the column ``name`` has no more than that."""
     distinct, counts = np.unique(values, return_counts=True)
     cuts = distinct.size - 1
     chosen = np.arange(cuts) if cuts <= count else _choose(np.cumsum(counts), count)
+    if distinct.dtype.kind in "iu" and distinct.size and max(-int(distinct[0]), int(distinct[-1])) > LARGEST_EXACT:
+        pairs = zip(distinct[chosen].tolist(), distinct[chosen + 1].tolist(), strict=True)
+        return np.unique(np.array([_between(low, high, name) for low, high in pairs]))
     return np.unique(midpoints(distinct[chosen].astype(np.float64), distinct[chosen + 1].astype(np.float64)))
+
+
+def _between(low: int, high: int, name: str) -> float:
+    """A float t with low <= t < high, half-way if that is one; beyond 2^53 not every pair of numbers has one."""
+    for middle in (float((low + high) // 2), float(low), float(high - 1)):
+        for level in (middle, math.nextafter(middle, -math.inf)):
+            if low <= int(level) and int(level) < high:
+                return level
+    raise ValueError(
+        f"column {name!r} holds the whole numbers {low} and {high}, beyond 2^53, where no threshold (a float) lies "
+        f"between them; subtract an offset, so that the values are smaller, or take the column as categories"
+    )
 
 
 def midpoints(low: Float64[np.ndarray, " cuts"], high: Float64[np.ndarray, " cuts"]) -> Float64[np.ndarray, " cuts"]:

@@ -15,12 +15,12 @@ MAX_FEATURES: Final = 2**24
 MAX_BITS: Final = 2**28
 
 
-def fields(spec: object, names: Collection[str], where: str) -> Mapping[str, Any]:
-    """``spec`` as a mapping with exactly the keys ``names``."""
+def fields(spec: object, names: Collection[str], where: str, optional: Collection[str] = ()) -> Mapping[str, Any]:
+    """``spec`` as a mapping with exactly the keys ``names``, and perhaps those of ``optional``."""
     if not isinstance(spec, Mapping):
         raise ValueError(f"{where} must be a mapping, got {_shown(spec)}")
     missing = [name for name in names if name not in spec]
-    unknown = [name for name in spec if name not in names]
+    unknown = [name for name in spec if name not in names and name not in optional]
     if missing or unknown:
         raise ValueError(
             f"{where} needs exactly the fields {', '.join(names)}; missing: {', '.join(missing) or 'none'}, "

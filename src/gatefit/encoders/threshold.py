@@ -18,6 +18,7 @@ from gatefit.encoders.base import Encoder
 from gatefit.encoders.frames import Matrix, read_matrix
 from gatefit.encoders.quantiles import quantile_thresholds
 from gatefit.encoders.rules import Rule
+from gatefit.encoders.whole import WholeRange, whole_ranges
 
 Levels = tuple[Float64[np.ndarray, " _"], ...]
 """The thresholds of each feature, or of one that stands for all."""
@@ -39,6 +40,9 @@ class _Comparisons(Encoder):
             levels.flags.writeable = False
         self._levels = state
         self._plan: tuple[np.dtype[Any], _Plan] | None = None
+
+    def _ranges(self, frame: Matrix) -> tuple[WholeRange, ...] | None:
+        return whole_ranges(frame.values)
 
     def _bits(self) -> int:
         return sum(levels.size for levels in self._levels) * (self.features if len(self._levels) == 1 else 1)
@@ -119,7 +123,7 @@ class Thermometer(_Comparisons):
             for all of them; ``"quantile"``, between values that occurred, into equally many samples.
         order: ``"feature"``, all bits of one feature side by side, or ``"threshold"``, one plane of all features per
             threshold: for images in (channel, row, column) order the planes of difflogic and of the paper.
-        low: with ``high``, a fixed range, such as 0 and 255 for images: ``fit`` then reads only the shape.
+        low: with ``high``, a fixed range, such as 0 and 255 for images: ``fit`` then learns no threshold.
         high: see ``low``.
     """
 
@@ -156,7 +160,7 @@ class Thermometer(_Comparisons):
             raise ValueError(f"{self!r} cannot be fitted on no samples; give it some, or low and high")
         _check_numbers(x, names, "fit")
         if self.spacing == "quantile":
-            return tuple(quantile_thresholds(column, self.thresholds) for column in x.T)
+            return tuple(quantile_thresholds(x[:, i], self.thresholds, name) for i, name in enumerate(names))
         ranges = zip(x.min(axis=0).tolist(), x.max(axis=0).tolist(), strict=True)
         return tuple(_uniform(low, high, self.thresholds) for low, high in ranges)
 

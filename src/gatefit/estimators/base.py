@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64, Num
+from jaxtyping import Float64, Int64, Num, Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -116,14 +116,19 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"this {type(self).__name__} has no circuit_ yet; call fit first")
         return self._deployment.circuit
 
-    def export(self, path: str | PathLike[str], to: str = "c", **options: Any) -> Path:
-        """Write the circuit as c, verilog, blif, aiger, dot or json to the file ``path``, or into the folder ``path/``.
+    def export(
+        self, path: str | PathLike[str], to: str | None = None, *, overwrite: bool = False, **options: Any
+    ) -> Path:
+        """Write the circuit as c, verilog, blif, aiger, dot, json or html to a file, or into the folder ``path/``.
 
+        The end of the file's name says the format (.h or .c, .v, .blif, .aag or .aig, .dot, .json, .html); ``to`` names
+        it for other names and for folders (without it: c), and is refused where it says another than the name.
         Options are those of the format's function, such as ``pipeline_stages=2`` of ``gatefit.backends.verilog``.
+        A file that is there is replaced only with ``overwrite=True``.
         Returns the path of the file. ``circuit_.save(path)`` writes gatefit's own format.
         """
         check_is_fitted(self)
-        return export_circuit(self.circuit_, path, to, options)
+        return export_circuit(self.circuit_, path, to, options, overwrite=overwrite)
 
     @abstractmethod
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
@@ -146,10 +151,13 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         strata: Int64[np.ndarray, " samples"],
         classes: int,
-        class_names: tuple[str, ...] = (),
+        labels: Shaped[np.ndarray, " classes"] | None = None,
         target_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        """Train on checked data; ``strata`` are the classes that a validation split keeps in proportion."""
+        """Train on checked data; ``strata`` are the classes that a validation split keeps in proportion.
+
+        ``labels`` are what the classes are called in the targets; the circuit answers with them.
+        """
         continues, proof_seconds = self._continues(), self._proof_seconds()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         kept = np.flatnonzero(weights > 0)
@@ -168,10 +176,11 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             network = copy.deepcopy(self.network_)
             self._resume(network)
         else:
+            class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
             preferred = None
             if classes > 1 and config.wiring == "auto":
                 seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
-                preferred = preferred_bits(encoder, bits[seen], targets[seen])
+                preferred = preferred_bits(encoder, bits, targets, seen)
             network = new_network(config, encoder, classes, class_names, target_range, preferred)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
@@ -182,7 +191,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + result.state.step
         self.encoder_, self.network_, self._made_from = encoder, network, made
-        self._deployment = Deployment(network, self.threads, proof_seconds)
+        self._deployment = Deployment(network, self.threads, labels=labels, proof_seconds=proof_seconds)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
@@ -234,6 +243,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,
+            validation_fraction=self._number("validation_fraction") if validated else 0.0,
             patience=self._whole("n_iter_no_change", 1) if validated else None,
             **self._readout_fields(width // classes),
         )

@@ -146,7 +146,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             weights,
             strata=numbers,
             classes=len(classes),
-            class_names=tuple(str(name) for name in classes.tolist()),
+            labels=classes,
         )
         self.classes_ = classes
         return self

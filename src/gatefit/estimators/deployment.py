@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Shaped
 
 from gatefit.backends.engine import Engine
 from gatefit.circuit.ir import Circuit
@@ -22,8 +22,16 @@ from gatefit.network import LogicNetwork
 class Deployment:
     """A network's circuit and engine, each made once."""
 
-    def __init__(self, network: LogicNetwork, threads: int | None, proof_seconds: float | None = None) -> None:
-        self._network, self._threads, self._proof_seconds = network, threads, proof_seconds
+    def __init__(
+        self,
+        network: LogicNetwork,
+        threads: int | None,
+        *,
+        labels: Shaped[np.ndarray, " classes"] | None = None,
+        proof_seconds: float | None = None,
+    ) -> None:
+        self._network, self._threads = network, threads
+        self._labels, self._proof_seconds = labels, proof_seconds
         self._hardened: Circuit | None = None
         self._optimised: Circuit | None = None
         self._engine: Engine | None = None
@@ -46,7 +54,7 @@ class Deployment:
 
     def _harden(self) -> Circuit:
         if self._hardened is None:
-            self._hardened = harden(self._network)
+            self._hardened = harden(self._network, self._labels)
         return self._hardened
 
     def __getstate__(self) -> dict[str, Any]:

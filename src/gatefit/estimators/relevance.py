@@ -27,13 +27,18 @@ MOST_WORK: Final = 2e10
 
 
 def preferred_bits(
-    encoder: Encoder, bits: Bool[np.ndarray, "samples bits"], classes: Int64[np.ndarray, " samples"]
+    encoder: Encoder,
+    bits: Bool[np.ndarray, "samples bits"],
+    classes: Int64[np.ndarray, " samples"],
+    rows: Int64[np.ndarray, " rows"],
 ) -> Int64[np.ndarray, " preferred"] | None:
-    """The bits of relevant features, where these are some of all; None where none is to be preferred."""
-    if len(bits) < LEAST_SAMPLES or bits.shape[1] > MOST_BITS:
+    """The bits of features that are relevant in ``rows``, if these are some of all; None if none is to be preferred."""
+    if len(rows) < LEAST_SAMPLES or bits.shape[1] > MOST_BITS:
         return None
+    most = min(MOST_ROWS, int(MOST_WORK / bits.shape[1] ** 2), len(rows))
+    rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
     features = np.array([rule.feature for rule in encoder.rules])
-    chosen = np.flatnonzero(relevant_features(bits, features, classes)[features])
+    chosen = np.flatnonzero(relevant_features(bits[rows], features, classes[rows])[features])
     return chosen if 2 <= len(chosen) < len(features) else None
 
 
@@ -43,11 +48,9 @@ def relevant_features(
     classes: Int64[np.ndarray, " samples"],
 ) -> Bool[np.ndarray, " features"]:
     """Whether each feature is relevant; ``features`` says which one each bit is of."""
-    most = min(MOST_ROWS, int(MOST_WORK / bits.shape[1] ** 2))
-    rows = np.unique(np.linspace(0, len(bits) - 1, min(len(bits), most)).astype(np.int64))
-    added = added_information(bits[rows], classes[rows])
+    added = added_information(bits, classes)
     other = features[:, None] != features
-    degrees = 2 * (len(np.unique(classes[rows])) - 1)
+    degrees = 2 * (len(np.unique(classes)) - 1)
     threshold = chi2.isf(CHANCE / max(1, other.sum()), degrees)
     relevant = np.zeros(features.max() + 1, dtype=np.bool_)
     relevant[features[((added > threshold) & other).any(axis=1)]] = True

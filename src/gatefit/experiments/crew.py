@@ -11,11 +11,12 @@ they finish their step, save, and leave; so they do on SIGTERM, which a batch sy
 import contextlib
 import json
 import os
-import selectors
+import queue
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -31,6 +32,8 @@ from gatefit.training.machine import machine
 PAUSE: Final = 0.5
 
 Unit = list[RunConfig]
+Inbox = queue.SimpleQueue[tuple["_Hand", bytes | None]]
+"""Lines that workers said, in the order in which they came; None is the end of one's life."""
 
 
 class Crew:
@@ -54,7 +57,8 @@ class Crew:
     def work(self, units: list[Unit], *, tell: Tell, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Have every unit done by some worker; returns when all are, or when all have stopped."""
         open_units, waiting = deque(units), _Waiting(tell)
-        with selectors.DefaultSelector() as selector, contextlib.ExitStack() as stack:
+        inbox: Inbox = queue.SimpleQueue()
+        with contextlib.ExitStack() as stack:
             hands: list[_Hand] = []
             while True:
                 stopping = should_stop()
@@ -63,9 +67,8 @@ class Crew:
                     if open_units and not stopping:
                         hand.give(open_units.popleft())
                 while open_units and len(hands) < self.jobs and not stopping:
-                    hand = _Hand(self._command, self._environment)
+                    hand = _Hand(self._command, self._environment, inbox)
                     stack.callback(hand.close)
-                    selector.register(hand.output, selectors.EVENT_READ, hand)
                     hands.append(hand)
                     hand.give(open_units.popleft())
                 if stopping:
@@ -74,27 +77,31 @@ class Crew:
                         hand.dismiss()
                 if all(hand.unit is None for hand in hands) and (stopping or not (open_units or waiting)):
                     return
-                for key, _ in selector.select(timeout=PAUSE / 2):
-                    if not self._listen(key.data, waiting, tell):
-                        selector.unregister(key.fileobj)
-                        hands.remove(key.data)
-                        key.data.close()
+                try:
+                    hand, line = inbox.get(timeout=PAUSE / 2)
+                except queue.Empty:
+                    continue
+                if line is not None:
+                    self._hear(hand, json.loads(line), waiting, tell)
+                else:
+                    self._bury(hand, tell)
+                    hands.remove(hand)
+                    hand.close()
 
-    def _listen(self, hand: "_Hand", waiting: "_Waiting", tell: Tell) -> bool:
-        """What a worker has said; False where it said its last."""
-        messages = hand.read()
-        for message in messages or ():
-            if "event" in message:
-                event = RunEvent(**message["event"])
-                if event.kind == "failed":
-                    hand.failed.add(event.identity)
-                tell(event)
-            elif hand.unit is not None:
-                busy = set(message["busy"])
-                waiting.add([config for config in hand.unit if config.identity in busy])
-                hand.unit = None
-        if messages is not None:
-            return True
+    def _hear(self, hand: "_Hand", message: dict[str, Any], waiting: "_Waiting", tell: Tell) -> None:
+        """What a worker has said."""
+        if "event" in message:
+            event = RunEvent(**message["event"])
+            if event.kind == "failed":
+                hand.failed.add(event.identity)
+            tell(event)
+        elif hand.unit is not None:
+            busy = set(message["busy"])
+            waiting.add([config for config in hand.unit if config.identity in busy])
+            hand.unit = None
+
+    def _bury(self, hand: "_Hand", tell: Tell) -> None:
+        """What a worker leaves behind that has said its last."""
         for config in () if hand.left_as_asked else hand.unit or ():
             # One that failed in an earlier life is still marked so, for another reason.
             if self.store.status(config.identity) != "finished" and config.identity not in hand.failed:
@@ -102,16 +109,16 @@ class Crew:
                 self.store.fail(config.identity, text)
                 tell(RunEvent(config.identity, "failed", 0, config.steps, text))
         hand.unit = None
-        return False
 
 
 class _Hand:
     """One worker process and the unit it works on.
 
-    In a session of its own: Ctrl+C reaches the runner alone, which asks its workers to stop.
+    In a session or process group of its own: Ctrl+C reaches the runner alone, which asks its workers to stop. A thread
+    reads what it says: Windows can wait for several sockets at once, but not for several pipes.
     """
 
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str], inbox: Inbox) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by close()
         self.process = subprocess.Popen(
             command,
@@ -120,42 +127,43 @@ class _Hand:
             stderr=self._errors,
             env=environment,
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self._input, self.output = self.process.stdin, self.process.stdout
+        self._input, self._output = self.process.stdin, self.process.stdout
         self.unit: Unit | None = None
         self.failed = set[str]()
         """Runs of the unit that it told the failure of."""
-        self._buffer = b""
+        self._reader = threading.Thread(target=self._read, args=(inbox,), daemon=True)
+        self._reader.start()
 
     def give(self, unit: Unit) -> None:
         """Ask for a unit; a worker that has just died will be found out by its silence."""
         self.unit, self.failed = unit, set()
         line = json.dumps({"configs": [asdict(config) for config in unit]})
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):  # Of a pipe without a reader; Windows has another name for it.
             self._input.write(f"{line}\n".encode())
             self._input.flush()
 
     def dismiss(self) -> None:
         """Ask it to finish its step, save, and leave."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self._input.close()
 
     def close(self) -> None:
         """Wait until it has left; it is asked to, where it was not."""
         self.dismiss()
-        self.output.close()
         self.process.wait()
+        self._reader.join()
+        self._output.close()
         self._errors.close()
 
-    def read(self) -> list[dict[str, Any]] | None:
-        """The messages that have come; None at the end of its life."""
-        text = os.read(self.output.fileno(), 1 << 16)
-        if not text:
-            return None
-        *lines, self._buffer = (self._buffer + text).split(b"\n")
-        return [json.loads(line) for line in lines]
+    def _read(self, inbox: Inbox) -> None:
+        for line in self._output:
+            if line.endswith(b"\n"):  # Not what a killed worker had no time to finish.
+                inbox.put((self, line))
+        inbox.put((self, None))
 
     def epitaph(self) -> str:
         """How the process ended."""

@@ -31,8 +31,8 @@ METRICS: Final = "metrics.csv"
 DIAGNOSTICS: Final = "diagnostics.jsonl"
 
 Kept = Literal["all", "curves", "ends", "none"]
-"""Diagnostics of every evaluation, of each run's first and last with what is drawn over time between them, of the first
-and last alone, or none."""
+"""Diagnostics of every evaluation, of each run's first and last with what is drawn over time between them (on the first
+wiring: no figure looks inside the others), of the first and last alone, or none."""
 
 _CURVES: Final[Mapping[str, tuple[str, ...]]] = {
     "gradient_norms": ("c_0", "c_a", "c_ab", "c_b", "l1_ratio", "ratio"),
@@ -47,6 +47,8 @@ _FIGURES: Final = (
     "test_accuracy", "last_10_accuracy", "best_accuracy", "best_step", "train_accuracy", "discretisation_gap_train",
     "discretisation_gap_test", "generalisation_gap", "boolean", "steps",
 )  # fmt: skip
+_VALIDATION: Final = ("validation_accuracy", "discretisation_gap_validation")
+"""The figures of a run with a validation set, in columns that are written where there is such a run."""
 _FACTS: Final = ("step", "seconds", "code_version", "data_digest", "created", "started", "finished", "error")
 _NUMBERS: Final = ("step", "seconds")
 _MACHINE: Final = tuple(f"machine_{name}" for name in MACHINE_FIELDS)
@@ -123,7 +125,8 @@ def write_export(records: Iterable[RunRecord], folder: Path, *, diagnostics: Kep
     """Write runs with their rows to ``folder``; returns how many lines each file has under its title."""
     records = sorted(records, key=run_order)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [_run_line(record) for record in records]
+    validation = _VALIDATION if any(name in record.summary for record in records for name in _VALIDATION) else ()
+    runs = [(*_run_line(record), *(_cell(record.summary.get(name)) for name in validation)) for record in records]
     extra = sorted({name for record in records for row in record.metrics for name in row} - set(_METRIC_COLUMNS))
     columns = (*_METRIC_COLUMNS, *extra)
     rows = [(record.identity, *(_cell(row.get(c)) for c in columns)) for record in records for row in record.metrics]
@@ -133,7 +136,7 @@ def write_export(records: Iterable[RunRecord], folder: Path, *, diagnostics: Kep
         (folder / DIAGNOSTICS).unlink(missing_ok=True)
     else:
         _replace(folder / DIAGNOSTICS, "".join(f"{line}\n" for line in lines))
-    _replace(folder / RUNS, _csv(_RUN_COLUMNS, runs))  # Last: it says what the others must hold.
+    _replace(folder / RUNS, _csv((*_RUN_COLUMNS, *validation), runs))  # Last: it says what the others must hold.
     return {RUNS: len(runs), METRICS: len(rows), DIAGNOSTICS: len(lines)}
 
 
@@ -157,6 +160,8 @@ def _run_line(record: RunRecord) -> tuple[str, ...]:
 
 def _diagnostic_lines(record: RunRecord, kept: Kept) -> list[str]:
     lines = []
+    if kept == "curves" and record.config.wiring_seed:
+        kept = "none"
     for name in sorted(record.diagnostics):
         by_step = record.diagnostics[name]
         steps = sorted(by_step)
@@ -193,13 +198,14 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read(folder: Path) -> dict[str, RunRecord]:
-    runs = _read_csv(folder / RUNS, known=_RUN_COLUMNS)
+    runs = _read_csv(folder / RUNS, known=(*_RUN_COLUMNS, *_VALIDATION))
     records: dict[str, RunRecord] = {}
     metrics: dict[str, list[dict[str, Any]]] = {}
     diagnostics: dict[str, dict[str, dict[int, Any]]] = {}
     with _located(folder):
         for line in _read_csv(folder / METRICS) if (folder / METRICS).exists() else ():
-            row = {name: _number(cell) for name, cell in line.items() if name != "identity"}
+            # A column that only some runs have is no part of the others' rows.
+            row = {n: _number(cell) for n, cell in line.items() if n in _METRIC_COLUMNS or (cell and n != "identity")}
             metrics.setdefault(line["identity"], []).append(row)
         if (folder / DIAGNOSTICS).exists():
             for text in (folder / DIAGNOSTICS).read_text(encoding="utf-8").splitlines():
@@ -253,6 +259,10 @@ def _run_record(line: Mapping[str, str]) -> RunRecord:
         for name, column in zip(_FIGURES, _FIGURE_COLUMNS, strict=True)
         if line["status"] == "finished"
     }
+    if line.get("validation_accuracy"):
+        # These take the place of the test set's, which was not looked at.
+        del figures["test_accuracy"], figures["discretisation_gap_test"]
+        figures |= {name: _number(line[name]) for name in _VALIDATION}
     facts: dict[str, Any] = {name: _number(line[name]) if name in _NUMBERS else line[name] for name in _FACTS}
     machine: dict[str, Any] = {}
     for name, column in zip(MACHINE_FIELDS, _MACHINE, strict=True):

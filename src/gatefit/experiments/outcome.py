@@ -1,4 +1,4 @@
-"""What an experiment says: tables and figures as plain data, the paper's number beside ours, and which claims hold.
+"""What an experiment says: tables and figures as plain data, the paper's number beside ours, and what was found.
 
     Experiment.plan(scale, seeds)   -> the configurations it needs     (torch-free; runs are shared by identity)
     Experiment.show(results)        -> Outcome                         (torch-free; nothing typed in but the paper)
@@ -7,6 +7,7 @@
 Accuracies are fractions in the store and per cent in a ``Value``.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -25,6 +26,15 @@ class Value:
     std: float | None = None
     count: int = 1
     unit: str = "%"
+    error: float | None = None
+    """The standard error, where it is not std / √count: of a difference, or of one run beside several like it."""
+
+    @property
+    def standard_error(self) -> float | None:
+        """How far the mean is from what more runs would give; None where nothing is known of it."""
+        if self.error is not None:
+            return self.error
+        return self.std / math.sqrt(self.count) if self.std is not None and self.count > 1 else None
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,12 @@ class Figure:
     panels: tuple[Panel, ...]
 
 
+Finding = Literal["holds", "by definition", "level", "inconclusive", "fails", "open"]
+FINDINGS: Final[tuple[Finding, ...]] = ("holds", "by definition", "level", "inconclusive", "fails", "open")
+Undecided = Literal["", "level", "inconclusive"]
+"""Why a comparison says neither yes nor no: runs are missing (empty), a difference is within its error, no power."""
+
+
 @dataclass(frozen=True)
 class Check:
     """One claim of the paper: ``holds`` is None where our runs cannot say; ``evidence`` gives the numbers."""
@@ -105,6 +121,25 @@ class Check:
     claim: str
     holds: bool | None
     evidence: str
+    id: str = ""
+    """What it is cited by, unique within its label and the same at every scale."""
+    why: Undecided = ""
+    """Why ``holds`` is None."""
+    definition: bool = False
+    """Whether it cannot fail: it compares what is so by construction."""
+    where: str = ""
+    """Which runs decide it, where they are not those of the outcome's scale."""
+    partial: bool = False
+    """Whether data sets that the scale does not have are left out of it."""
+
+    @property
+    def finding(self) -> Finding:
+        """What was found, in a word."""
+        if self.holds is None:
+            return self.why or "open"
+        if not self.holds:
+            return "fails"
+        return "by definition" if self.definition else "holds"
 
 
 @dataclass(frozen=True)
@@ -156,6 +191,11 @@ class Results:
         self._used[config.identity] = record
         return record
 
+    def peek(self, config: RunConfig) -> RunRecord | None:
+        """The same, but nothing is remembered: for what is not shown, as the noise of single runs."""
+        record = self._find(config.resolved().identity)
+        return record if record is not None and record.status == "finished" else None
+
     def each(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
         """The finished ones among these configurations."""
         return [record for record in map(self.get, configs) if record is not None]
@@ -183,6 +223,8 @@ class Outcome:
     figures: tuple[Figure, ...] = ()
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
+    """What is to be said of this label: where the paper contradicts itself, how a figure is read."""
+    protocol: tuple[str, ...] = ()
     """What differs from the paper's setting at this scale, rulings used, data sets that are not at hand."""
     used: tuple[RunRecord, ...] = ()
     missing: tuple[RunConfig, ...] = ()

@@ -1,4 +1,4 @@
-"""The paper's own numbers, by label: the only results in gatefit that are typed in.
+"""The paper's own numbers, by label: with ``paper_sections``, the only results in gatefit that are typed in.
 
     block[row, column] -> Value       mean ± standard deviation over the paper's three seeds, where it gives one
 
@@ -11,10 +11,13 @@ from functools import cache
 from typing import Final
 
 from gatefit.experiments.outcome import Value
+from gatefit.experiments.paper_sections import TEXT
+from gatefit.experiments.paper_text import TEXT_BLOCKS
 
 PAPER_SEEDS: Final = 3
 
 _BLOCKS: Final[dict[str, str]] = {
+    **TEXT_BLOCKS,
     "tab:mnist-main": """
                         adult      splice     monks-2     mnist      svhn       cifar10    cifar100
     soft-mix            84.68±.07  97.01±.11  81.32±1.09  98.29±.04  68.21±.08  58.13±.12  27.92±.43
@@ -317,7 +320,7 @@ class Block:
 @cache
 def paper(label: str) -> Block:
     """The block of a label; a label with "/best" holds the best-checkpoint accuracies of the same table."""
-    header, *lines = (line.split() for line in _BLOCKS[label].strip().splitlines())
+    header, *lines = (line.split() for line in (_BLOCKS | TEXT)[label].strip().splitlines())
     names = [name.partition("[")[0] for name in header]
     units = [name.partition("[")[2].rstrip("]") if "[" in name else "%" for name in header]
     values = {}
@@ -330,6 +333,14 @@ def paper(label: str) -> Block:
     return Block(tuple(row for row, *_ in lines), tuple(names), values)
 
 
+def paper_number(label: str, row: object, column: object) -> float:
+    """The paper's number at a place that has one."""
+    value = paper(label)[row, column]
+    if value is None:
+        raise ValueError(f"the paper's {label} has no value at ({row}, {column})")
+    return value.mean
+
+
 def paper_labels() -> tuple[str, ...]:
     """Every label with a block."""
-    return tuple(_BLOCKS)
+    return tuple(_BLOCKS | TEXT)

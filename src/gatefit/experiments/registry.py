@@ -5,6 +5,7 @@ from typing import Final
 
 from gatefit.experiments.catalogue import (
     ablation,
+    as_written,
     codebook_tables,
     cost,
     cross_dataset,
@@ -13,7 +14,9 @@ from gatefit.experiments.catalogue import (
     extra,
     images,
     interaction,
+    long_runs,
     selection,
+    settings,
     temperature,
     width,
 )
@@ -34,6 +37,9 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         cost,
         codebook_tables,
         extra,
+        settings,
+        as_written,
+        long_runs,
     )
     for each in section.EXPERIMENTS
 }

@@ -1,6 +1,6 @@
 """The paper's statistics (app. significance, width-scaling, interaction-demand), computed by scipy.
 
-    mean_and_std    x̄ = Σ x / n,   s = (Σ (x - x̄)² / (n - 1))^½
+    mean_and_std    x̄ = Σ x / n,   s = (Σ (x - x̄)² / (n - 1))^½;   of a population σ = (Σ (x - x̄)² / n)^½
     paired_t_test   t = d̄ / (s_d / √n),   d = a - b,   n - 1 degrees of freedom;   p two-sided
     sign_test       p = P(X >= wins),   X ~ Binomial(wins + losses, 1/2);   two-sided: twice that of the larger side
     pearson         r = Σ (x - x̄)(y - ȳ) / (Σ (x - x̄)² Σ (y - ȳ)²)^½
@@ -82,10 +82,10 @@ class PowerLaw:
         return float((self.scale / error) ** (1 / self.alpha))
 
 
-def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and sample standard deviation over seeds; one seed has no spread (None)."""
+def mean_and_std(values: Sequence[float], *, population: bool = False) -> tuple[float, float | None]:
+    """Mean and sample (or population) standard deviation over seeds; one seed has no spread (None)."""
     x = _numbers("values", values, least=1)
-    return float(x.mean()), float(x.std(ddof=1)) if len(x) > 1 else None
+    return float(x.mean()), float(x.std(ddof=0 if population else 1)) if len(x) > 1 else None
 
 
 def paired_t_test(a: Sequence[float], b: Sequence[float]) -> TTest:

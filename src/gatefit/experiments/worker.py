@@ -60,8 +60,8 @@ def _listen(stop: threading.Event, units: "queue.SimpleQueue[list[RunConfig] | N
 def _say(messages: TextIO, content: dict[str, Any], stop: threading.Event) -> None:
     try:
         messages.write(f"{json.dumps(content)}\n")
-    except BrokenPipeError:
-        stop.set()  # The runner is gone: save and leave.
+    except OSError:
+        stop.set()  # A pipe without a reader: the runner is gone. Save and leave.
 
 
 if __name__ == "__main__":

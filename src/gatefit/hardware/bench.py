@@ -35,14 +35,14 @@ class Vectors:
     inputs: int
     outputs: int
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, prefix: str = "") -> None:
         """As files that ``$readmemh`` reads."""
         for name, values, width in (
             ("stimulus", self.stimulus, self.inputs),
             ("expected", self.expected, self.outputs),
         ):
             lines = [f"{value:0{-(-width // 4)}x}" for value in values]
-            (folder / f"{name}.hex").write_text("\n".join([*lines, ""]), encoding="ascii")
+            (folder / f"{prefix}{name}.hex").write_text("\n".join([*lines, ""]), encoding="ascii")
 
 
 def make_vectors(
@@ -72,6 +72,16 @@ def make_vectors(
 def as_number(row: Bool[np.ndarray, " bits"]) -> int:
     """A row of bits as a number, bit i from column i."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
+
+
+def encoder_vectors(modules: Modules, bits: Bool[np.ndarray, "vectors inputs"], stimulus: Sequence[int]) -> Vectors:
+    """Values of the port ``features``, and the bits that the comparators must make of them."""
+    return Vectors(tuple(stimulus), tuple(as_number(row) for row in bits), modules.inputs.width, bits.shape[1])
+
+
+def encoder_bench(modules: Modules, vectors: Vectors) -> str:
+    """Drives the comparators alone: through the gates behind them a wrong one may not show."""
+    return _core_bench(f"{modules.module}_encoder", ".features(in), .bits(out)", 0, vectors, "encoder_")
 
 
 def harness(modules: Modules) -> str:
@@ -106,7 +116,11 @@ endmodule
 
 def core_bench(modules: Modules, vectors: Vectors) -> str:
     """Drives the circuit's ports, a new vector every clock; for the exported Verilog and for netlists of it."""
-    count, latency = len(vectors.stimulus), modules.pipeline.latency
+    return _core_bench(modules.module, _connections(modules, "in", "out"), modules.pipeline.latency, vectors)
+
+
+def _core_bench(module: str, connections: str, latency: int, vectors: Vectors, prefix: str = "") -> str:
+    count = len(vectors.stimulus)
     return f"""`timescale 1ns / 1ps
 module bench;
     reg clk = 1'b0;
@@ -115,10 +129,10 @@ module bench;
     reg [{vectors.inputs - 1}:0] stimulus [0:{count - 1}];
     reg [{vectors.outputs - 1}:0] expected [0:{count - 1}];
     integer t, failures;
-    {modules.module} dut ({_connections(modules, "in", "out")});
+    {module} dut ({connections});
     initial begin
-        $readmemh("stimulus.hex", stimulus);
-        $readmemh("expected.hex", expected);
+        $readmemh("{prefix}stimulus.hex", stimulus);
+        $readmemh("{prefix}expected.hex", expected);
         failures = 0;
         for (t = 0; t < {count + latency}; t = t + 1) begin
             if (t < {count}) in = stimulus[t];

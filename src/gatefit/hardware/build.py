@@ -17,7 +17,15 @@ from jaxtyping import Bool
 from gatefit.backends.verilog_modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.hardware import scripts
-from gatefit.hardware.bench import ROUTED_ECP5, core_bench, harness, harness_bench, make_vectors
+from gatefit.hardware.bench import (
+    ROUTED_ECP5,
+    core_bench,
+    encoder_bench,
+    encoder_vectors,
+    harness,
+    harness_bench,
+    make_vectors,
+)
 from gatefit.hardware.cells import Cells, read_kinds, read_levels, read_statistics
 from gatefit.hardware.readback import DifferentError, prove_gates
 from gatefit.hardware.route import ROUTERS, TooLargeError, place_and_route
@@ -73,6 +81,8 @@ class Build:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._step("export", self._export)
         self._step("simulate the export", self._simulate_export)
+        if self.settings.stimulus is not None:
+            self._step("simulate the comparators", self._simulate_comparators)
         self._step("prove the export", self._prove_export)
         whole = self._step("synthesise", self._synthesise)
         self._step("simulate the netlist", self._simulate_netlist, needs=whole)
@@ -122,6 +132,14 @@ class Build:
     def _simulate_export(self) -> str:
         (self.folder / "bench.v").write_text(core_bench(self.modules, self.vectors), encoding="ascii")
         return self._compared(run_bench(["bench.v", "design.v"], self.folder, "simulate", self.settings.timeout))
+
+    def _simulate_comparators(self) -> str:
+        assert self.settings.stimulus is not None
+        vectors = encoder_vectors(self.modules, self.settings.bits, self.settings.stimulus)
+        vectors.write(self.folder, "encoder_")
+        (self.folder / "encoder_bench.v").write_text(encoder_bench(self.modules, vectors), encoding="ascii")
+        sources = ["encoder_bench.v", "design.v"]
+        return self._compared(run_bench(sources, self.folder, "encoder_simulate", self.settings.timeout))
 
     def _compared(self, differ: int) -> str:
         count = len(self.vectors.stimulus)

@@ -8,6 +8,11 @@ rounds, by the second-order change of the cross-entropy L of softmax(score / τ)
 
     ΔL_i = Σ_s  -g_s d_si + h_s d_si² / 2         d = (y - ȳ) / τ      g = p_k - [label = k]      h = p_k (1 - p_k)
 
+Fewer outputs spread less: as in training (``readouts``), where τ = 0.36 √(gates a class), the temperature follows the
+root of their number. The circuit keeps the last one, so that probabilities are as sharp as before:
+
+    τ' = τ √(outputs kept / outputs before)
+
 The function changes: this is a choice to be measured, not an optimisation to be proven.
 """
 
@@ -47,17 +52,17 @@ def prune_readout(
     if len(bits) != len(labels) or not len(bits):
         raise ValueError(f"pruning needs training samples with labels, got {len(bits)} samples, {len(labels)} labels")
     values = Engine(circuit).outputs(bits)
-    kept, biases = _choose(values, readout, np.asarray(labels), outputs)
+    kept, biases, temperature = _choose(values, readout, np.asarray(labels), outputs)
     offsets = readout.offsets + np.rint(biases).astype(np.int64)
     # A class is chosen by differences: the smallest offset can be zero, and sums need fewer bits.
-    narrower = GroupSum(readout.groups[kept], offsets - offsets.min(), readout.temperature)
+    narrower = GroupSum(readout.groups[kept], offsets - offsets.min(), temperature)
     return replace(circuit, outputs=circuit.outputs[kept], readout=narrower)
 
 
 def _choose(
     values: Bool[np.ndarray, "samples outputs"], readout: GroupSum, labels: Int64[np.ndarray, " samples"], target: int
-) -> tuple[Int64[np.ndarray, " kept"], Float64[np.ndarray, " classes"]]:
-    """The outputs to keep, in order, and what is added to the classes' scores for the others."""
+) -> tuple[Int64[np.ndarray, " kept"], Float64[np.ndarray, " classes"], float]:
+    """The outputs to keep, in order, what is added to the classes' scores for the others, and the temperature."""
     means = values.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = values.astype(np.float32) - means
     groups, classes = readout.groups, readout.classes
@@ -66,7 +71,6 @@ def _choose(
     kept = np.arange(values.shape[1])
     biases = np.zeros(classes)
     while True:
-        # Fewer outputs spread less: the temperature shrinks with their root, as it grew with it in training.
         temperature = readout.temperature * float(np.sqrt(kept.size / values.shape[1]))
         for _ in range(NEWTON_STEPS):
             slope, curve = _derivatives(scores / temperature, wanted)
@@ -76,7 +80,7 @@ def _choose(
             scores += step
             biases += step
         if kept.size == target:
-            return kept, biases
+            return kept, biases, temperature
         change = np.empty(kept.size)
         for k in range(classes):
             own = groups[kept] == k

@@ -54,7 +54,7 @@ def by_output(circuit: Circuit) -> Circuit:
     """The circuit without names, every output a class of its own: equal scores are then equal outputs, one to one."""
     size = circuit.outputs.size
     readout = GroupSum(np.arange(size), np.zeros(size, dtype=np.int64))
-    return replace(circuit, readout=readout, input_names=(), class_names=(), encoder=None, metadata={})
+    return replace(circuit, readout=readout, input_names=(), class_names=(), labels=None, encoder=None, metadata={})
 
 
 def from_yosys(text: str, like: Circuit) -> Circuit:

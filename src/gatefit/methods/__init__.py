@@ -31,6 +31,20 @@ def method_class(name: str) -> type[Method]:
     return METHODS[name]
 
 
+def resolve_method(method: str | type[Method]) -> type[Method]:
+    """The class of a method given by name, or a class of the user's own, checked."""
+    if isinstance(method, str):
+        return method_class(method)
+    if not (isinstance(method, type) and issubclass(method, Method)):
+        raise TypeError(f"method must be a name or a subclass of gatefit.methods.Method, got {method!r}")
+    name = getattr(method, "name", None)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f'{method.__name__} needs a name, which its saved networks carry: name = "my-method"')
+    if METHODS.get(name, method) is not method:
+        raise ValueError(f"{method.__name__} has the name of gatefit's own {name}; give it another one")
+    return method
+
+
 __all__ = [
     "IWP",
     "IWPSTE",
@@ -46,4 +60,5 @@ __all__ = [
     "SingleGateForward",
     "SoftMix",
     "method_class",
+    "resolve_method",
 ]

@@ -14,7 +14,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from gatefit.quantise import codebook
+
 INITIALISATIONS = ("normal", "residual")
+SURROGATES = ("snapped", "continuous")
 # Normal: the paper's N(0, 1). Residual: close to the gate A, so that a deep network starts near the identity.
 DEFAULT_SIGMA = {"normal": 1.0, "residual": 0.25}
 
@@ -34,8 +37,21 @@ class Method(nn.Module, ABC):
     boolean_forward: ClassVar[bool] = False
     """Whether the training forward commits to one gate, so that activations of 0 and 1 stay 0 and 1."""
 
+    continuous_backward: bool = False
+    """Whether gradients pass straight through at the gate's output: they are those of the polynomial that ``sample``
+    gives, not of the gate committed to."""
+
     has_activation: ClassVar[bool] = False
     """Whether something other than the identity follows the polynomial."""
+
+    implementation: str = "auto"
+    """How the method's operations are computed (``ops.implementations``); a layer passes on its own."""
+
+    learns_coefficients: ClassVar[bool] = False
+    """Whether the parameters of a gate are (c_0, c_a, c_b, c_ab) themselves, not logits, corners or anything else."""
+
+    draws_noise: ClassVar[bool] = False
+    """Whether training draws random numbers; get_extra_state and set_extra_state then keep the stream's position."""
 
     latent: nn.Parameter
 
@@ -90,20 +106,45 @@ class Method(nn.Module, ABC):
         """A distribution over the gates, for the entropy diagnostic (app. entropy); the free variants have none."""
         raise NotBooleanError(f"{self.name} defines no distribution over the sixteen gates")
 
+    def raw_coefficients(self) -> Float[Tensor, "gates 4"]:
+        """The coefficients that the parameters stand for, before any snapping or noise, for diagnostics.
+
+        The parameters themselves where a method learns coefficients, else the mean gate π G of its distribution; a
+        method that has a better answer overrides this.
+        """
+        if self.learns_coefficients:
+            return self.latent
+        return self.gate_probabilities() @ codebook(self.latent.dtype, self.latent.device)
+
+    def learned_temperature(self) -> float | None:
+        """The temperature where it is a parameter, for the diagnostics; None where it is fixed or there is none."""
+        return None
+
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""
         return f"gates={self.latent.shape[0]}, parameters_per_gate={self.parameters_per_gate}"
 
 
 class SingleGateForward(Method):
-    """A method whose training forward commits to one gate, with straight-through gradients."""
+    """A method whose training forward commits to one gate, with straight-through gradients.
+
+    surrogate   "snapped"      z = ĉ·ψ in both passes, ∂ĉ/∂c := A                        (A = I: straight through)
+                "continuous"   forward ĉ·ψ, backward that of c·ψ~ = (Aᵀ c)·ψ to inputs and parameters
+    """
 
     boolean_forward = True
+    surrogate: str = "snapped"
+
+    def choose_surrogate(self, surrogate: str) -> None:
+        """Take one of ``SURROGATES``."""
+        if surrogate not in SURROGATES:
+            raise ValueError(f"unknown surrogate {surrogate!r}; choose one of {', '.join(SURROGATES)}")
+        self.surrogate, self.continuous_backward = surrogate, surrogate == "continuous"
 
     @abstractmethod
     def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
-        """The gates of this forward pass, and their coefficients with straight-through gradients."""
+        """The gates of this forward pass, and the coefficients whose polynomial the backward pass differentiates."""
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
-        """The coefficients of the gates committed to."""
+        """The coefficients of the gates committed to; of a continuous surrogate, its own."""
         return self.sample()[1]

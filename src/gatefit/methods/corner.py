@@ -1,7 +1,10 @@
 """Methods with four weights s, one for each corner of the unit square (Rüttgers et al., 2026; app. bijection).
 
     IWP        c = M act(s),   act = sigmoid or 1/2 + 1/2 sin           deployed  act(s) > 1/2 at each corner
+               act = identity:  z = Σ s_ij φ_ij as the paper writes it    not Boolean
     IWP-STE    c = M ŝ,   ŝ = [act(s) > 1/2],   ∂L/∂act(s) = Mᵀ ∂L/∂c   deployed  ŝ;   act = identity (the paper's)
+               snap="codebook":  ŝ the corners of the gate nearest to M act(s) in ‖c - G_j‖, as Multilinear-STE snaps
+               surrogate="continuous":  backward that of z = M act(s)·ψ, to inputs too
     IWP-free   c = M s,   z = sigmoid(c·ψ), never snapped                not Boolean
 
 s is ordered as in the paper: (0,0), (1,0), (0,1), (1,1).
@@ -18,7 +21,8 @@ from torch.nn import functional
 from gatefit.codebook import CORNER_VALUES, CORNERS
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
-from gatefit.quantise import check_finite, straight_through
+from gatefit.ops.coefficients import nearest
+from gatefit.quantise import check_finite, proximity, straight_through
 
 
 def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
@@ -38,9 +42,14 @@ def _sin01(s: Tensor) -> Tensor:
     return 0.5 + 0.5 * torch.sin(s)
 
 
+def _identity(s: Tensor) -> Tensor:
+    return s
+
+
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: Final[dict[str, Activation]] = {"sigmoid": torch.sigmoid, "sin01": _sin01}
 # How far from 0 the residual initialisation sets s, in the direction of A's corners (the authors' values).
+SNAPS: Final = ("corners", "codebook")
 RESIDUAL_SHIFT: Final[dict[str, float]] = {"sigmoid": 3.0, "sin01": 1.2}
 
 
@@ -84,6 +93,10 @@ class _Corners(Method):
         padded = functional.pad(self.latent, (0, 0, 0, -gates % 16))
         return self.activations[self.corner_activation](padded)[:gates]
 
+    def raw_coefficients(self) -> Float[Tensor, "gates 4"]:
+        """M act(s)."""
+        return from_corners(self.corners())
+
     def gates(self) -> UInt8[Tensor, "gates"]:
         """act(s) rounded at each corner."""
         check_finite(self.latent, f"corner weights of {self.name}")
@@ -91,10 +104,13 @@ class _Corners(Method):
 
 
 class IWP(_Corners):
-    """Input-wise parametrisation: the value at each corner is learned through a squashing activation."""
+    """Input-wise parametrisation: the value at each corner is learned through a squashing activation.
+
+    Without one (the paper's forward pass as it is written) the values may be any number, and no gate is deployed.
+    """
 
     name = "iwp"
-    activations = ACTIVATIONS
+    activations: ClassVar = {**ACTIVATIONS, "identity": _identity}
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M act(s)."""
@@ -102,9 +118,22 @@ class IWP(_Corners):
 
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
         """π_j = Π_i act(s_i) or 1 - act(s_i): independent corners."""
+        self._check_boolean()
         values = torch.as_tensor(CORNER_VALUES.copy(), device=self.latent.device).bool()
         corners = self.corners()[:, None, :]
         return torch.where(values, corners, 1 - corners).prod(-1)
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """act(s) rounded at each corner; refused where act(s) is no value between 0 and 1."""
+        self._check_boolean()
+        return super().gates()
+
+    def _check_boolean(self) -> None:
+        if self.corner_activation == "identity":
+            raise NotBooleanError(
+                "iwp with corner_activation='identity' is never rounded to gates, so it has no circuit; "
+                "measure its soft accuracy, or train it with sigmoid"
+            )
 
 
 class IWPSTE(_Corners, SingleGateForward):
@@ -115,18 +144,56 @@ class IWPSTE(_Corners, SingleGateForward):
     """
 
     name = "iwp-ste"
-    activations: ClassVar = {"identity": lambda s: s, **ACTIVATIONS}
+    activations: ClassVar = {"identity": _identity, **ACTIVATIONS}
+
+    def __init__(
+        self,
+        gates: int,
+        *,
+        generator: torch.Generator,
+        corner_activation: str | None = None,
+        snap: str = "corners",
+        surrogate: str = "snapped",
+        initialisation: str = "normal",
+        sigma: float | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__(
+            gates,
+            generator=generator,
+            corner_activation=corner_activation,
+            initialisation=initialisation,
+            sigma=sigma,
+            dtype=dtype,
+        )
+        if snap not in SNAPS:
+            raise ValueError(f"unknown snap {snap!r}; choose one of {', '.join(SNAPS)}")
+        self.snap = snap
+        self.choose_surrogate(surrogate)
 
     def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
-        """The gates at the nearest corners of the unit cube."""
+        """The gates at the nearest corners of the unit cube, or nearest in the space of coefficients."""
         check_finite(self.latent, f"corner weights of {self.name}")
         corners = self.corners()
-        snapped = corners.detach() > 0.5
-        return gate_numbers(snapped), from_corners(straight_through(corners, snapped.to(corners)))
+        if self.snap == "codebook":
+            c = from_corners(corners)
+            gates, snapped = nearest(c.detach(), implementation=self.implementation)
+            return gates, c if self.continuous_backward else straight_through(c, snapped)
+        at = corners.detach() > 0.5
+        if self.continuous_backward:
+            return gate_numbers(at), from_corners(corners)
+        return gate_numbers(at), from_corners(straight_through(corners, at.to(corners)))
+
+    def gates(self) -> UInt8[Tensor, "gates"]:
+        """Those of the forward pass."""
+        with torch.no_grad():
+            return self.sample()[0]
 
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
-        """Proximity of act(s) to the sixteen corner vectors, softmax(-‖act(s) - s_j‖²)."""
+        """Proximity of act(s) to the sixteen corner vectors, softmax(-‖act(s) - s_j‖²); as it snaps, of M act(s)."""
         corners = self.corners()
+        if self.snap == "codebook":
+            return proximity(from_corners(corners), 1.0)
         values = torch.as_tensor(CORNER_VALUES.copy(), device=corners.device).to(corners)
         return torch.softmax(-(corners[:, None, :] - values).square().sum(-1), dim=-1)
 
@@ -145,6 +212,8 @@ class IWPFree(Method):
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M s."""
         return from_corners(self.latent)
+
+    raw_coefficients = coefficients
 
     def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
         """The sigmoid."""

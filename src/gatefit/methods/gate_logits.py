@@ -54,7 +54,7 @@ class SoftMix(Method):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """c = π G."""
-        return mixture_coefficients(self.latent)
+        return mixture_coefficients(self.latent, implementation=self.implementation)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""
@@ -94,7 +94,7 @@ class _LogitStraightThrough(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """argmax of the logits, with the gradient of softmax(logits / T) G."""
-        return straight_through_mixture(self.logits(), self.temperature)
+        return straight_through_mixture(self.logits(), self.temperature, implementation=self.implementation)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""
@@ -125,6 +125,7 @@ class GumbelST(_LogitStraightThrough):
     """
 
     name = "gumbel-st"
+    draws_noise = True
 
     def __init__(
         self,
@@ -171,17 +172,17 @@ class GumbelST(_LogitStraightThrough):
             return self.latent
         noise = torch.empty(self.latent.shape, dtype=torch.float32)
         for part, stream in zip(noise.chunk(len(self.streams)), self.streams, strict=True):
-            stream.fill(part)
+            stream.fill(part, implementation=self.implementation)
         return torch.add(self.latent, noise.to(self.latent), alpha=scale)
 
     def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         """A gate and the gradient of a mixture, each with or without noise."""
-        noisy = self.logits()
+        noisy, way = self.logits(), self.implementation
         if self.noise_in == "both":
-            return straight_through_mixture(noisy, self.temperature)
+            return straight_through_mixture(noisy, self.temperature, implementation=way)
         chooser, mixed = (noisy, self.latent) if self.noise_in == "forward" else (self.latent, noisy)
-        gates, chosen = straight_through_mixture(chooser.detach(), self.temperature)
-        return gates, straight_through(mixture_coefficients(mixed / self.temperature), chosen)
+        gates, chosen = straight_through_mixture(chooser.detach(), self.temperature, implementation=way)
+        return gates, straight_through(mixture_coefficients(mixed / self.temperature, implementation=way), chosen)
 
     def get_extra_state(self) -> Tensor:
         """The noise stream's position, saved in the state_dict."""

@@ -1,6 +1,7 @@
 """Methods with the four coefficients c themselves as parameters (paper §3).
 
 Multilinear-STE      forward   ĉ = G_j*,  j* = argmin ‖c - G_j‖²      backward  ∂L/∂c = A ∂L/∂ĉ   (§3.1)
+                     surrogate="continuous": backward that of z = c·ψ~, ψ~ = A ψ, to inputs too (app. ste-noncancel)
 Multilinear-CovJac   forward   c_soft = Σ_j ω_j G_j                   backward  ∂c_soft/∂c = (2/τ) Cov_ω(G)   (§3.2)
                      ω = softmax(-‖c - G_j‖² / τ)
 both                 deployed  argmin_j ‖c - G_j‖²
@@ -17,11 +18,17 @@ from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
 from gatefit.ops.coefficients import nearest, soft_coefficients
-from gatefit.quantise import check_temperature, nearest_gate, proximity, straight_through
+from gatefit.quantise import check_coefficients, check_temperature, proximity, rows_times, straight_through
 
 
 def _residual_centre() -> Tensor:
     return torch.tensor(CODEBOOK[Gate.A], dtype=torch.float32)
+
+
+def _deployed(method: Method) -> Tensor:
+    """The nearest gates, by the snap that trains: what is deployed is what was trained, on every boundary."""
+    check_coefficients(method.latent)
+    return nearest(method.latent, implementation=method.implementation)[0]
 
 
 class MultilinearSTE(SingleGateForward):
@@ -29,6 +36,7 @@ class MultilinearSTE(SingleGateForward):
 
     name = "multilinear-ste"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -37,11 +45,18 @@ class MultilinearSTE(SingleGateForward):
         generator: torch.Generator,
         backward_basis: str = "canonical",
         epsilon: float | None = None,
+        snap: str = "codebook",
+        surrogate: str = "snapped",
         initialisation: str = "normal",
         sigma: float | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__(gates, generator=generator, initialisation=initialisation, sigma=sigma, dtype=dtype)
+        if snap != "codebook":
+            raise ValueError(
+                f"{self.name} snaps to the codebook, got snap={snap!r}; use snap='codebook' or leave it out"
+            )
+        self.choose_surrogate(surrogate)
         matrix = affine_basis(backward_basis, epsilon).matrix
         self.backward_basis = backward_basis
         self.basis: Tensor | None
@@ -59,12 +74,15 @@ class MultilinearSTE(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """The nearest gates."""
-        gates, snapped = nearest(self.latent)
+        gates, snapped = nearest(self.latent, implementation=self.implementation)
+        if self.continuous_backward:
+            # c·Aψ = (Aᵀ c)·ψ: a polynomial like any other, whose gradient to c autograd brings back by A.
+            return gates, self.latent if self.basis is None else rows_times(self.latent, self.basis.T)
         return gates, straight_through(self.latent, snapped, self.basis)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """The nearest gates."""
-        return nearest_gate(self.latent.detach())
+        return _deployed(self)
 
 
 class MultilinearCovJac(Method):
@@ -75,6 +93,7 @@ class MultilinearCovJac(Method):
 
     name = "multilinear-covjac"
     parameters_per_gate = 4
+    learns_coefficients = True
 
     def __init__(
         self,
@@ -99,6 +118,10 @@ class MultilinearCovJac(Method):
         """τ: a number, or a tensor that requires gradients where it is learned."""
         return self.fixed_temperature if self.log_temperature is None else self.log_temperature.exp()
 
+    def learned_temperature(self) -> float | None:
+        """τ where it is learned."""
+        return None if self.log_temperature is None else float(self.log_temperature.detach().exp())
+
     def residual_centre(self) -> Float[Tensor, "4"]:
         """The codebook's A."""
         return _residual_centre()
@@ -109,11 +132,11 @@ class MultilinearCovJac(Method):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """c_soft."""
-        return soft_coefficients(self.latent, self.temperature)
+        return soft_coefficients(self.latent, self.temperature, implementation=self.implementation)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """The nearest gates."""
-        return nearest_gate(self.latent.detach())
+        return _deployed(self)
 
 
 class MultilinearFree(Method):
@@ -121,6 +144,7 @@ class MultilinearFree(Method):
 
     name = "multilinear-free"
     parameters_per_gate = 4
+    learns_coefficients = True
     has_activation = True
 
     def residual_centre(self) -> Float[Tensor, "4"]:

@@ -10,20 +10,19 @@
 Each gate's result depends on its own parameters alone, bit for bit: networks can be laid side by side.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from gatefit.ops import coefficients_numba as fused
+from gatefit.ops.implementations import choose
 from gatefit.quantise import check_coefficients, check_temperature, codebook, nearest_gate, straight_through
 
-FUSED_TYPES: Final = (torch.float32, torch.float64)
 
-
-def _is_fused(parameters: Tensor) -> bool:
-    return parameters.device.type == "cpu" and parameters.dtype in FUSED_TYPES
+def _is_fused(parameters: Tensor, implementation: str) -> bool:
+    return choose(implementation, parameters) == "numba"
 
 
 class _SoftCoefficients(torch.autograd.Function):
@@ -60,26 +59,28 @@ def soft_coefficients_torch(
 
 
 def soft_coefficients(
-    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""]
+    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""], *, implementation: str = "auto"
 ) -> Float[Tensor, "gates 4"]:
     """c_soft of every gate, with the covariance Jacobian as its backward."""
-    if _is_fused(latent):
+    if _is_fused(latent, implementation):
         return fused.soft_coefficients_numba(latent, temperature)
     return soft_coefficients_torch(latent, temperature)
 
 
-def mixture_coefficients(logits: Float[Tensor, "gates 16"]) -> Float[Tensor, "gates 4"]:
+def mixture_coefficients(
+    logits: Float[Tensor, "gates 16"], *, implementation: str = "auto"
+) -> Float[Tensor, "gates 4"]:
     """c = softmax(θ) G of every gate."""
-    if _is_fused(logits):
+    if _is_fused(logits, implementation):
         return fused.mixture_coefficients_numba(logits)
     return torch.softmax(logits, dim=-1) @ codebook(logits.dtype, logits.device)
 
 
 def straight_through_mixture(
-    logits: Float[Tensor, "gates 16"], temperature: float
+    logits: Float[Tensor, "gates 16"], temperature: float, *, implementation: str = "auto"
 ) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The gates argmax θ and their coefficients, with the gradient of softmax(θ/T) G."""
-    if _is_fused(logits):
+    if _is_fused(logits, implementation):
         return fused.straight_through_mixture_numba(logits, temperature)
     vectors = codebook(logits.dtype, logits.device)
     gates = logits.argmax(-1).to(torch.uint8)
@@ -87,9 +88,11 @@ def straight_through_mixture(
     return gates, straight_through(soft, vectors[gates.long()])
 
 
-def nearest(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+def nearest(
+    coefficients: Float[Tensor, "gates 4"], *, implementation: str = "auto"
+) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The nearest gates and their coefficients, without gradients."""
-    if _is_fused(coefficients):
+    if _is_fused(coefficients, implementation):
         return fused.snap_numba(coefficients.detach())
     gates = nearest_gate(coefficients.detach())
     return gates, codebook(coefficients.dtype, coefficients.device)[gates.long()]

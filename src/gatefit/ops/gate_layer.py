@@ -1,25 +1,22 @@
 """Where a gate layer's implementation is chosen; all of them compute what ``gate_layer_reference`` defines.
 
 Under straight-through methods the gradient to the inputs uses the snapped coefficients, because those are the
-coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b).
+coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate, ``stack.train_layer``.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from gatefit.ops.gate_layer_numba import gate_layer_numba
 from gatefit.ops.gate_layer_reference import gate_layer_reference
+from gatefit.ops.implementations import choose
 
-Implementation = Callable[[Tensor, Tensor, Tensor], Tensor]
+GateLayerFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-IMPLEMENTATIONS: Final[dict[str, Implementation]] = {"reference": gate_layer_reference, "numba": gate_layer_numba}
-
-
-FUSED_TYPES: Final = (torch.float32, torch.float64)
+GATE_LAYERS: Final[dict[str, GateLayerFunction]] = {"reference": gate_layer_reference, "numba": gate_layer_numba}
 
 
 def gate_layer(
@@ -31,13 +28,7 @@ def gate_layer(
 ) -> Float[Tensor, "batch gates"]:
     """z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate; ``implementation`` is "auto" or a named one."""
     check_gate_layer(x, wiring, coefficients)
-    if implementation == "auto":
-        implementation = "numba" if x.device.type == "cpu" and x.dtype in FUSED_TYPES else "reference"
-    if implementation not in IMPLEMENTATIONS:
-        raise ValueError(
-            f"unknown implementation {implementation!r}; choose auto or one of {', '.join(IMPLEMENTATIONS)}"
-        )
-    return IMPLEMENTATIONS[implementation](x, wiring, coefficients)
+    return GATE_LAYERS[choose(implementation, x)](x, wiring, coefficients)
 
 
 def check_gate_layer(x: Tensor, wiring: Tensor, coefficients: Tensor) -> None:

@@ -14,7 +14,8 @@ input plays the role of a. Each kernel works on a range, so that threads can sha
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from gatefit.compiled import njit
 
 # Sums over the batch may be reordered (that is what SIMD does; the same code does it the same way every time),
 # but NaN and infinity keep their meaning.

@@ -10,9 +10,11 @@ state is two integers. ``log`` is a polynomial of degree 9 (Cephes' logf): exact
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from numba import njit
 from torch import Tensor
 
+from gatefit.compiled import njit
+from gatefit.ops.gumbel_reference import gumbel_reference
+from gatefit.ops.implementations import choose
 from gatefit.ops.threads import parallel_for
 
 _BLOCK = 256
@@ -89,15 +91,18 @@ class GumbelNoise:
     def __init__(self, seed: int) -> None:
         self.seed, self.step = seed, 0
 
-    def fill(self, noise: Float[Tensor, "gates 16"]) -> None:
-        """Fill a contiguous float32 tensor with fresh noise."""
+    def fill(self, noise: Float[Tensor, "gates 16"], *, implementation: str = "auto") -> None:
+        """Fill a contiguous float32 tensor with fresh noise, the same whatever the implementation."""
         key, values = _key(self.seed, self.step), noise.numpy().reshape(-1)
         count = values.size
 
         def task(place: int) -> None:
             _fill(*key, values, place * _SHARE, min(count, (place + 1) * _SHARE))
 
-        parallel_for(task, -(-count // _SHARE))
+        if choose(implementation, noise) == "reference":
+            values[:] = gumbel_reference(*key, count)
+        else:
+            parallel_for(task, -(-count // _SHARE))
         self.step += 1
 
     def get_state(self) -> Int64[Tensor, "2"]:

@@ -10,7 +10,8 @@
 
 ``tile`` is a tuple of n zeros for 16 n samples: the width is part of its type, so that each width gets its own code.
 Arrays are contiguous and addressed by a flat index; nothing is checked. Sixteen float32 compile to one register of
-AVX-512, two of AVX2 or four of NEON; the order of every sum is written here, so it is the same on all of them.
+AVX-512, two of AVX2 or four of NEON; the order of every sum is written here, so it is the same on all of them that can
+fuse a product and a sum.
 """
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, call-arg"
 

@@ -1,10 +1,11 @@
 """A whole Boolean stack as one function, for methods whose training forward commits to one gate (§3.1 and Controls).
 
     forward    bit operations on 64 samples a word; scores count the ones of each group: exact
-    backward   ∂L/∂c = Σ_batch δ (1, a, b, ab);   ∂L/∂a = δ (ĉ_a + ĉ_ab b);   ∂L/∂b = δ (ĉ_b + ĉ_ab a)
+    backward   ∂L/∂c = Σ_batch δ (1, a, b, ab);   ∂L/∂a = δ (c_a + c_ab b);   ∂L/∂b = δ (c_b + c_ab a)
 
-An activation takes one bit, thirty-two times less than float32. ``coefficients`` are the codebook's rows of ``gates``;
-gradients to them go on to the parameters straight through, by whatever function made them.
+An activation takes one bit, thirty-two times less than float32. ``coefficients`` are the codebook's rows of ``gates``,
+or those of a polynomial that stands for the gates in the backward pass alone; gradients to them go on to the parameters
+straight through, by whatever function made them.
 """
 
 from collections.abc import Sequence
@@ -105,7 +106,8 @@ def boolean_stack(
 ) -> Float[Tensor, "batch classes"]:
     """How many gates of each of ``classes`` equal groups of the last layer are 1; None: the gates themselves.
 
-    ``coefficients`` are the rows of the codebook that belong to ``gates``, and receive the gradients.
+    ``coefficients`` are the rows of the codebook that belong to ``gates``, or a continuous surrogate's: what the
+    backward pass differentiates, and what receives the gradients.
     """
     plan = stack_plan(wirings, x.bits)
     classes = check_stack(plan, coefficients, classes)

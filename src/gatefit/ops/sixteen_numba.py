@@ -13,10 +13,11 @@ sixteen weights in registers.
 from typing import Final
 
 import numpy as np
-from numba import float32, int32, njit, types
+from numba import float32, int32, types
 from numba.extending import intrinsic, overload
 
 from gatefit.codebook import CODEBOOK
+from gatefit.compiled import njit
 
 BLOCK: Final = 64
 FUSED: Final = {"contract", "nsz"}

@@ -16,9 +16,11 @@ import torch
 from torch import Tensor
 
 from gatefit.bits import PackedBatch, pack, unpack_features
-from gatefit.ops.gate_layer import FUSED_TYPES, gate_layer
+from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.implementations import COMPILED_TYPES
 from gatefit.ops.packed import boolean_forward, boolean_stack
+from gatefit.quantise import codebook, straight_through
 
 Batch = Tensor | PackedBatch
 NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}
@@ -83,9 +85,22 @@ def eval_scores(network: Stack, x: Batch) -> Tensor:
 
 def _plain(network: Stack, activations: Tensor) -> Tensor:
     for layer in network.gate_layers:
-        z = gate_layer(activations, layer.wiring, layer.method.coefficients(), implementation=network.implementation)
-        activations = layer.method.activation(z)
+        activations = train_layer(activations, layer, network.implementation)
     return _scores(network.readout(activations))
+
+
+def train_layer(x: Tensor, layer: Any, implementation: str) -> Tensor:
+    """A layer's output as it is trained, floating inputs."""
+    method = layer.method
+    if not method.continuous_backward:
+        return _scores(
+            method.activation(gate_layer(x, layer.wiring, method.coefficients(), implementation=implementation))
+        )
+    gates, c = method.sample()
+    # Not z + (ĉ·ψ - z).detach(): that sum rounds, and a 1 must stay a 1.
+    z = gate_layer(x, layer.wiring, c, implementation=implementation)
+    snapped = codebook(c.dtype, c.device)[gates.long()]
+    return straight_through(z, gate_layer(x.detach(), layer.wiring, snapped, implementation=implementation))
 
 
 def _scores(scores: Any) -> Tensor:
@@ -95,16 +110,14 @@ def _scores(scores: Any) -> Tensor:
 
 def packed_bits(network: Stack, x: Batch) -> PackedBatch | None:
     """The batch as packed bits, where the compiled stacks can serve it."""
-    if network.implementation == "reference" or network.dtype not in FUSED_TYPES:
+    if network.implementation == "reference" or network.dtype not in COMPILED_TYPES:
         return None
     if isinstance(x, PackedBatch):
         return x
-    on_cpu = x.device.type == "cpu" and network.gate_layers[0].wiring.device.type == "cpu"
-    if x.dtype == torch.bool and on_cpu:
-        return pack(x.numpy())
-    if x.dtype == torch.uint8 and on_cpu and (not x.numel() or int(x.max()) <= 1):
-        return pack(x.numpy())
-    return None
+    if x.is_floating_point() or x.device.type != "cpu" or network.gate_layers[0].wiring.device.type != "cpu":
+        return None
+    # check_batch has seen to it that these are bits.
+    return pack((x if x.dtype in (torch.bool, torch.uint8) else x.bool()).numpy())
 
 
 def as_float(network: Stack, x: Batch) -> Tensor:
@@ -115,10 +128,22 @@ def as_float(network: Stack, x: Batch) -> Tensor:
 
 
 def check_batch(network: Stack, x: Batch) -> None:
-    """Refuse a batch of the wrong width."""
+    """Refuse a batch of the wrong width, and whole numbers that are no bits; floats may lie between in training."""
     shape = (len(x), x.bits) if isinstance(x, PackedBatch) else tuple(x.shape)
     if len(shape) != 2 or shape[1] != network.inputs:
-        raise ValueError(f"the network reads {network.inputs} bits a sample, got {shape[-1]} (shape {shape})")
+        given = f"{shape[-1]} (shape {shape})" if shape else "a single number"
+        raise ValueError(f"the network reads {network.inputs} bits a sample, got {given}")
+    if isinstance(x, PackedBatch) or x.dtype == torch.bool or x.is_floating_point():
+        return
+    if x.is_complex():
+        raise TypeError(f"the network reads bits, got {x.dtype}")
+    if x.numel():
+        low, high = (int(value) for value in x.aminmax())
+        if low < 0 or high > 1:
+            raise ValueError(
+                f"the network reads bits 0 and 1, got {x.dtype} values from {low} to {high}; encode the features first "
+                "(gatefit.encoders), pixels for example by x > 127"
+            )
 
 
 def side_by_side(batches: Sequence[PackedBatch]) -> PackedBatch:

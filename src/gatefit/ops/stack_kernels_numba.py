@@ -9,8 +9,9 @@ Sums over a slice of the batch are added up in the order of the slices: results 
 
 from typing import Final
 
-from numba import int64, njit, uint32
+from numba import int64, uint32
 
+from gatefit.compiled import njit
 from gatefit.ops.lanes_numba import load, prefetch, samples, store
 from gatefit.ops.wide_vectors import wide_vectors
 

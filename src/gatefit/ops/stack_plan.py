@@ -19,9 +19,10 @@ from typing import Final
 import numpy as np
 import torch
 from jaxtyping import Int
-from numba import njit
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
+
+from gatefit.compiled import njit
 
 FROM_BITS: Final = 0
 FROM_CYCLES: Final = 1

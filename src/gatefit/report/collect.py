@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gatefit.experiments.export import ResultSource
 from gatefit.experiments.outcome import Experiment, Outcome, Results, RunRecord, Scale
+from gatefit.experiments.table_one import Row, table_one
 from gatefit.report.claims import Claim, Judged, judge
 from gatefit.report.provenance import command
 
@@ -32,6 +33,8 @@ class Report:
     sections: tuple[Section, ...]
     claims: tuple[Judged, ...]
     scales: tuple[Scale, ...]
+    first: tuple[Row, ...] = ()
+    """The paper's first table; empty where single labels were asked for."""
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -42,6 +45,7 @@ class Report:
             for outcome in section.outcomes
             for record in outcome.used
         }
+        used |= {record.identity: record for row in self.first for record in row.used}
         return tuple(used.values())
 
 
@@ -60,18 +64,19 @@ def collect(
             known[identity] = source.find(identity)
         return known[identity]
 
-    sections, shown = [], {}
+    sections, shown = [], dict[str, list[Outcome]]()
     for experiment in experiments:
         outcomes = [
             experiment.show(Results(find, scale=scale, seeds=experiment.default_seeds[scale])) for scale in scales
         ]
         shown[experiment.label] = outcomes
         sections.append(_section(experiment, outcomes))
-    return Report(tuple(sections), tuple(judge(claim, shown) for claim in claims), tuple(scales))
+    first = table_one(find, tuple(scales)) if claims else ()
+    return Report(tuple(sections), tuple(judge(claim, shown) for claim in claims), tuple(scales), first)
 
 
 def _section(experiment: Experiment, outcomes: Sequence[Outcome]) -> Section:
     theory = [outcome for outcome in outcomes if not outcome.used and not outcome.missing]
     kept = [outcome for outcome in outcomes if outcome.used] or theory[:1]
-    commands = () if kept else tuple(command(outcome) for outcome in outcomes)
+    commands = () if kept else tuple(command(outcome.label, outcome.scale) for outcome in outcomes)
     return Section(experiment.label, experiment.title, tuple(kept), commands)

@@ -5,17 +5,20 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from gatefit.experiments.outcome import Figure, Outcome
+from gatefit.experiments.outcome import Figure, Finding, Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
 from gatefit.report.figures import figure_rows, inline_svg
 from gatefit.report.names import slug
 from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 from gatefit.report.style import STYLE
 
-VERDICTS: Final[dict[bool | None, tuple[str, str]]] = {
-    True: ("holds", "Holds"),
-    False: ("fails", "Does not hold"),
-    None: ("open", "Cannot be said"),
+VERDICTS: Final[dict[Finding, tuple[str, str]]] = {
+    "holds": ("holds", "Holds"),
+    "by definition": ("holds", "Holds by definition"),
+    "level": ("partly", "Level"),
+    "inconclusive": ("open", "Inconclusive"),
+    "fails": ("fails", "Does not hold"),
+    "open": ("open", "Cannot be said"),
 }
 _MOST_ROWS: Final = 600
 """Numbers of a figure that are listed below it; a longer list helps nobody."""
@@ -39,8 +42,8 @@ def render_html(outcome: Outcome, drawings: Sequence[bytes] = ()) -> str:
     return page_html(title, f'<main id="content">\n<h1>{escape(title)}</h1>\n{content}\n</main>')
 
 
-def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = ()) -> str:
-    """Everything below an outcome's heading; ids start with ``prefix``."""
+def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = (), *, whole: bool = True) -> str:
+    """Everything below an outcome's heading; ids start with ``prefix``; ``whole`` as in Markdown."""
     facts = "".join(f"<span>{escape(name)} {escape(value)}</span>" for name, value in provenance(outcome))
     parts = [f'<p class="facts">{facts}</p>', *(_table(show_table(table)) for table in outcome.tables)]
     for i, (figure, drawing) in enumerate(zip(outcome.figures, drawings, strict=False), 1):
@@ -48,17 +51,23 @@ def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = ()) 
     if outcome.checks:
         items = []
         for check in outcome.checks:
-            kind, words = VERDICTS[check.holds]
+            kind, words = VERDICTS[check.finding]
+            words += f" by {escape(check.where)}" if check.where else ""
             items.append(
                 f'<li class="{kind}"><span class="verdict">{words}:</span> {rich(check.claim)}'
                 f"{f'<br>{rich(check.evidence)}' if check.evidence else ''}</li>"
             )
         parts.append(f'<ul class="checks">{"".join(items)}</ul>')
-    if outcome.notes:
+    if outcome.notes and not whole:
         parts.append(_list(rich(note) for note in outcome.notes))
-    if outcome.missing:
-        lines = _list(escape(line) for line in missing_runs(outcome))
-        head = f"{runs_missing(outcome)}; <code>{escape(command(outcome))}</code> trains:"
+    elif whole and (outcome.notes or outcome.protocol):
+        parts.append(_list(rich(note) for note in (*outcome.notes, *outcome.protocol)))
+    if outcome.missing and not whole:
+        listed = f"<code>gatefit runs missing --label {escape(outcome.label)}</code> lists them."
+        parts.append(f'<p class="missing">{runs_missing(outcome)}: {listed}</p>')
+    elif outcome.missing:
+        lines = _list(escape(line) for line in missing_runs(outcome.missing))
+        head = f"{runs_missing(outcome)}; <code>{escape(command(outcome.label, outcome.scale))}</code> trains:"
         parts.append(f'<div class="missing"><p>{head}</p>{lines}</div>')
     return "\n".join(parts)
 

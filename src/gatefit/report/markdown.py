@@ -4,12 +4,19 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from gatefit.experiments.outcome import Outcome
+from gatefit.experiments.outcome import Finding, Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
 from gatefit.report.figures import describe
 from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 
-VERDICTS: Final[dict[bool | None, str]] = {True: "✓ holds", False: "✗ does not hold", None: "? cannot be said"}
+VERDICTS: Final[dict[Finding, str]] = {
+    "holds": "✓ holds",
+    "by definition": "≡ by definition",
+    "level": "= level",
+    "inconclusive": "~ inconclusive",
+    "fails": "✗ does not hold",
+    "open": "? cannot be said",
+}
 
 
 def render_markdown(outcome: Outcome, figure_paths: Sequence[str] = (), *, level: int = 2) -> str:
@@ -18,8 +25,8 @@ def render_markdown(outcome: Outcome, figure_paths: Sequence[str] = (), *, level
     return f"{heading}\n\n{outcome_body(outcome, figure_paths)}"
 
 
-def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = ()) -> str:
-    """Everything below the heading."""
+def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = (), *, whole: bool = True) -> str:
+    """Everything below the heading; not ``whole``, without what other pages say: the protocol and the missing runs."""
     parts = [" · ".join(f"{name} {escaped(value)}" for name, value in provenance(outcome))]
     parts += [_table(show_table(table)) for table in outcome.tables]
     for figure, path in zip(outcome.figures, figure_paths, strict=False):
@@ -27,16 +34,18 @@ def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = ()) -> str:
         parts.append(f"![{alternative}]({path})\n\n*{escaped(figure.caption)}*")
     if outcome.checks:
         lines = [
-            f"- **{VERDICTS[check.holds]}**: {escaped(check.claim)}"
+            f"- **{VERDICTS[check.finding]}**{' by ' * bool(check.where)}{escaped(check.where)}: {escaped(check.claim)}"
             + (f" — {escaped(check.evidence)}" * bool(check.evidence))
             for check in outcome.checks
         ]
         parts.append("\n".join(lines))
-    if outcome.notes:
-        parts.append("\n".join(["Notes:", "", *(f"- {escaped(note)}" for note in outcome.notes)]))
-    if outcome.missing:
-        lines = [f"- {escaped(line)}" for line in missing_runs(outcome)]
-        head = f"{runs_missing(outcome)}; `{command(outcome)}` trains:"
+    if notes := (*outcome.notes, *(outcome.protocol if whole else ())):
+        parts.append("\n".join(["Notes:", "", *(f"- {escaped(note)}" for note in notes)]))
+    if outcome.missing and not whole:
+        parts.append(f"{runs_missing(outcome)}: `gatefit runs missing --label {outcome.label}` lists them.")
+    elif outcome.missing:
+        lines = [f"- {escaped(line)}" for line in missing_runs(outcome.missing)]
+        head = f"{runs_missing(outcome)}; `{command(outcome.label, outcome.scale)}` trains:"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts) + "\n"
 

@@ -3,31 +3,80 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
+from typing import Final
 
-from gatefit.report.claims import Judged
+from gatefit.experiments.table_one import Row
+from gatefit.report.cells import MISSING
+from gatefit.report.claims import Judged, Verdict
 from gatefit.report.collect import Report, Section
+from gatefit.report.first_page import (
+    SCALE_TITLES,
+    claims_summary,
+    paper_words,
+    protocol,
+    table_legend,
+    verdict_words,
+    what,
+    with_error,
+)
 from gatefit.report.html import VERDICTS, outcome_html, page_html, rich
 from gatefit.report.names import figure_names, slug
-from gatefit.report.page_markdown import SCALE_TITLES
+from gatefit.report.provenance import machines
 
-_KINDS = {"confirmed": "holds", "partly confirmed": "partly", "not confirmed": "fails", "not testable here": "open"}
+_KINDS: Final[dict[Verdict, str]] = {
+    "confirmed": "holds",
+    "by definition": "holds",
+    "partly confirmed": "partly",
+    "level": "partly",
+    "inconclusive": "open",
+    "not confirmed": "fails",
+    "not testable here": "open",
+}
 
 
-def html_report(
-    title: str, introduction: Sequence[str], regenerate: str, report: Report, drawings: Mapping[str, bytes]
-) -> str:
-    """Introduction, contents, claims, then every label."""
+def html_report(title: str, regenerate: str, report: Report, drawings: Mapping[str, bytes]) -> str:
+    """The paper's first table, contents, claims with their evidence, the protocol, then every label."""
     parts = [
         f"<header><h1>{escape(title)}</h1></header>",
         _contents(report),
         '<main id="content">',
-        *(f"<p>{rich(text)}</p>" for text in introduction),
+        f"<p>{rich(what(report))}</p>",
         f"<p>Made by:</p><pre><code>{escape(regenerate)}</code></pre>",
     ]
+    if report.first:
+        parts += ['<section id="table-1">', "<h2>Table 1</h2>", _first(report.first), "</section>"]
     if report.claims:
-        parts += ['<section id="claims">', "<h2>The paper's claims</h2>", *_claims(report.claims), "</section>"]
+        parts += [
+            '<section id="claims">',
+            "<h2>The paper's claims</h2>",
+            f"<p>{rich(claims_summary(report.claims))}</p>",
+        ]
+        parts += [*_claims(report.claims), "</section>"]
+    parts += ['<section id="protocol">', "<h2>How it differs from the paper's protocol</h2>"]
+    parts += [f"<p>Machine: {escape(words)}.</p>" for words in machines(report.runs)]
+    for scale, notes in protocol(report).items():
+        items = "".join(f"<li>{rich(note)}</li>" for note in notes)
+        parts.append(f"<h3>{SCALE_TITLES[scale]}</h3><ul>{items}</ul>")
+    parts.append("</section>")
     parts += [_section(section, drawings) for section in report.sections]
     return page_html(title, "\n".join([*parts, "</main>"]))
+
+
+def _first(rows: Sequence[Row]) -> str:
+    titles = ("CovJac − STE ± error", "paper", "verdict", "judged by", "T")
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    lines = []
+    for row in rows:
+        verdict = verdict_words(row).replace("*", "")
+        cells = (with_error(row.gap), paper_words(row), verdict, row.where, row.temperature)
+        body = "".join(f"<td>{escape(cell or MISSING)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{escape(row.name)}</th>{body}</tr>')
+    caption = "M-CovJac less M-STE, points of accuracy"
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f'<p class="legend">{escape(table_legend())}</p>'
+    )
 
 
 def _contents(report: Report) -> str:
@@ -49,13 +98,18 @@ def _claims(claims: Sequence[Judged]) -> list[str]:
 
 def _claim(judged: Judged) -> str:
     claim = judged.claim
-    extras = "".join(f" {rich(extra)}" for extra in (claim.correction, claim.remark) if extra)
+    extras = f" Whose: {', '.join(judged.whose)}." if judged.whose else ""
+    extras += "".join(f" {rich(extra)}" for extra in (claim.correction, claim.remark) if extra)
+    if judged.opinion and claim.opinion is not None:
+        extras += f" In our opinion ({claim.opinion.whose}): {rich(claim.opinion.reason)}"
     kind = _KINDS[judged.verdict]
     items = []
     for evidence in judged.evidence:
         source = f"<em>{escape(evidence.source)}</em>: {rich(evidence.text)}"
-        mark = "" if evidence.source == "tests" else f' class="{VERDICTS[evidence.holds][0]}"'
-        said = "" if evidence.source == "tests" else f'<span class="hidden">{VERDICTS[evidence.holds][1]}: </span>'
+        mark = said = ""
+        if evidence.finding is not None:
+            kind_of, words = VERDICTS[evidence.finding]
+            mark, said = f' class="{kind_of}"', f'<span class="hidden">{words}: </span>'
         items.append(f"<li{mark}>{said}{source}</li>")
     listed = f'<ul class="checks">{"".join(items)}</ul>' if items else ""
     verdict = f'<span class="verdict {kind}">{escape(judged.sentence)}</span>'
@@ -72,5 +126,5 @@ def _section(section: Section, drawings: Mapping[str, bytes]) -> str:
         if outcome.used:
             parts.append(f"<h3>{SCALE_TITLES[outcome.scale]}</h3>")
         shown = [drawings[drawing] for drawing in figure_names(outcome) if drawing in drawings]
-        parts.append(outcome_html(outcome, f"{name}-{outcome.scale}", shown))
+        parts.append(outcome_html(outcome, f"{name}-{outcome.scale}", shown, whole=False))
     return "\n".join([*parts, "</section>"])

@@ -1,76 +1,63 @@
-"""The report as one Markdown page."""
+"""The pages behind the first one, in Markdown: the claims with their evidence, and every label."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Final
 
 from gatefit.experiments.outcome import Outcome
 from gatefit.report.claims import Judged
-from gatefit.report.collect import Report, Section
+from gatefit.report.collect import Section
+from gatefit.report.first_page import SCALE_TITLES
 from gatefit.report.markdown import escaped, outcome_body
 from gatefit.report.names import figure_names, slug
 from gatefit.report.text import MARKS
 
-SCALE_TITLES: Final = {"paper": "At the paper's scale", "small": "At small scale", "tiny": "At tiny scale"}
+GENERATED = "<!-- Generated; change the results or the code, not this file. -->"
 
 
-def markdown_report(
-    title: str, introduction: Sequence[str], regenerate: str, report: Report, drawings: Mapping[str, bytes]
-) -> str:
-    """Introduction, claims, then every label; figures are referred to in figures/ beside the page."""
-    parts = [
-        f"# {title}",
-        "<!-- Generated; change the results or the code, not this file. -->",
-        *map(escaped, introduction),
-        "Made by:",
-        f"```\n{regenerate}\n```",
-        _contents(report),
-    ]
-    if report.claims:
-        parts += ['<a id="claims"></a>', "## The paper's claims", *_claims(report.claims)]
-    parts += [_section(section, drawings) for section in report.sections]
+def claims_page(claims: Sequence[Judged], back: str) -> str:
+    """Every claim with its evidence; ``back`` is the first page, as this one refers to it."""
+    parts = ["# The paper's claims", GENERATED, f"[Back to the first page]({back})"]
+    number = 0
+    for place, group in groupby(claims, key=lambda judged: judged.claim.place):
+        parts.append(f"## {escaped(place)}")
+        for judged in group:
+            number += 1
+            parts += [f'<a id="claim-{number}"></a>', _claim(number, judged)]
     return "\n\n".join(parts).rstrip() + "\n"
 
 
-def _contents(report: Report) -> str:
-    lines = ["- [The paper's claims](#claims)"] if report.claims else []
-    for section in report.sections:
-        note = "" if section.outcomes else " (no runs yet)"
-        lines.append(f"- [{escaped(section.label)}: {escaped(section.title)}](#{slug(section.label)}){note}")
-    return "\n".join(lines)
-
-
-def _claims(claims: Sequence[Judged]) -> list[str]:
-    parts = []
-    for place, group in groupby(claims, key=lambda judged: judged.claim.place):
-        parts.append(f"### {escaped(place)}")
-        parts += [_claim(judged) for judged in group]
-    return parts
-
-
-def _claim(judged: Judged) -> str:
+def _claim(number: int, judged: Judged) -> str:
     claim = judged.claim
-    paragraph = f"**{escaped(claim.statement)}** {escaped(judged.sentence)}"
+    paragraph = f"**{number}. {escaped(claim.statement)}** {escaped(judged.sentence)}"
+    if judged.whose:
+        paragraph += f" Whose: {', '.join(judged.whose)}."
     for extra in (claim.correction, claim.remark):
         paragraph += f" {escaped(extra)}" if extra else ""
+    if judged.opinion and claim.opinion is not None:
+        paragraph += f" In our opinion ({claim.opinion.whose}): {escaped(claim.opinion.reason)}"
     lines = []
     for evidence in judged.evidence:
-        mark = f"{MARKS[evidence.holds]} " if evidence.source != "tests" else ""
-        lines.append(f"- {mark}{escaped(evidence.source)}: {escaped(evidence.text)}")
+        mark = "" if evidence.finding is None else f"{MARKS[evidence.finding]} {evidence.finding}: "
+        source = escaped(evidence.source)
+        if evidence.label:
+            link = f"[{escaped(evidence.label)}]({slug(evidence.label)}.md)"
+            source = source.replace(escaped(evidence.label), link, 1)
+        lines.append(f"- {mark}{source}: {escaped(evidence.text)}")
     return f"{paragraph}\n\n" + "\n".join(lines)
 
 
-def _section(section: Section, drawings: Mapping[str, bytes]) -> str:
-    parts = [f'<a id="{slug(section.label)}"></a>', f"## {escaped(section.label)}: {escaped(section.title)}"]
+def label_page(section: Section, back: str, drawings: Mapping[str, bytes]) -> str:
+    """A label's tables, figures and checks at every scale with runs; figures are in figures/ beside the first page."""
+    parts = [f"# {escaped(section.label)}: {escaped(section.title)}", GENERATED, f"[Back to the first page]({back})"]
     if not section.outcomes:
         made = " or ".join(f"`{command}`" for command in section.commands)
         parts.append(f"No run of this label is finished; {made} makes them.")
     for outcome in section.outcomes:
         if outcome.used:
-            parts.append(f"### {SCALE_TITLES[outcome.scale]}")
-        parts.append(outcome_body(outcome, _paths(outcome, drawings)).rstrip())
-    return "\n\n".join(parts)
+            parts.append(f"## {SCALE_TITLES[outcome.scale]}")
+        parts.append(outcome_body(outcome, _paths(outcome, drawings), whole=False).rstrip())
+    return "\n\n".join(parts).rstrip() + "\n"
 
 
 def _paths(outcome: Outcome, drawings: Mapping[str, bytes]) -> list[str]:
-    return [f"figures/{name}" for name in figure_names(outcome) if name in drawings]
+    return [f"../figures/{name}" for name in figure_names(outcome) if name in drawings]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from gatefit.experiments.outcome import Outcome, RunRecord
+from gatefit.experiments.outcome import Outcome, RunRecord, Scale
 from gatefit.report.cells import MISSING, joined_ranges
 from gatefit.training.config import RunConfig
 
@@ -23,10 +23,10 @@ def runs_missing(outcome: Outcome) -> str:
     return "1 run is missing" if count == 1 else f"{count:,} runs are missing"
 
 
-def command(outcome: Outcome, store: str | None = None) -> str:
-    """What makes the runs of an outcome; ``store`` is named if it is not the default."""
+def command(label: str, scale: Scale, store: str | None = None) -> str:
+    """What makes the runs of a label at a scale; ``store`` is named if it is not the default."""
     where = "" if store is None else f" --store {shlex.quote(store)}"
-    return f"gatefit reproduce {outcome.label} --scale {outcome.scale}{where}"
+    return f"gatefit reproduce {label} --scale {scale}{where}"
 
 
 def provenance(outcome: Outcome) -> list[tuple[str, str]]:
@@ -75,10 +75,10 @@ def machine_words(machine: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def missing_runs(outcome: Outcome, most: int = SHOWN_MISSING) -> list[str]:
-    """The runs that were asked for and do not exist, seeds together, at most ``most`` lines and a count of the rest."""
+def missing_runs(missing: Sequence[RunConfig], most: int = SHOWN_MISSING) -> list[str]:
+    """Runs that were asked for and do not exist, seeds together, at most ``most`` lines and a count of the rest."""
     groups: dict[RunConfig, list[int]] = {}
-    for config in outcome.missing:
+    for config in missing:
         groups.setdefault(replace(config, seed=0), []).append(config.seed)
     lines = [f"{config_words(config)}, seed{_plural(seeds)} {joined_ranges(seeds)}" for config, seeds in groups.items()]
     rest = len(lines) - most

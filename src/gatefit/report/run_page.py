@@ -28,9 +28,11 @@ _FIGURES = (
     ("last_10_accuracy", "Mean of the last ten evaluations", "%"),
     ("best_accuracy", "Best evaluation", "%"),
     ("test_accuracy", "Last evaluation", "%"),
+    ("validation_accuracy", "Network that is kept", "%"),
     ("train_accuracy", "Training set", "%"),
     ("generalisation_gap", "Generalisation gap", "points"),
     ("discretisation_gap_test", "Discretisation gap, test", "points"),
+    ("discretisation_gap_validation", "Discretisation gap, validation", "points"),
     ("discretisation_gap_train", "Discretisation gap, training set", "points"),
 )
 
@@ -40,7 +42,7 @@ def run_page(record: RunRecord, remark: str = "") -> str:
     config = record.config
     size = f"{config.depth} × {config.width:,}" if config.width is not None else f"{config.depth} layers"
     title = f"{config.dataset}, {config.method}, {size}"
-    held_out = "validation" if config.validation_fraction else "test"
+    held_out = config.held_out
     parts = [
         f"<header><h1>{escape(title)}</h1></header>",
         '<main id="content">',

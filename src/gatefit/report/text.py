@@ -10,11 +10,18 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gatefit.experiments.outcome import Check, Outcome
+from gatefit.experiments.outcome import Check, Finding, Outcome
 from gatefit.report.cells import ShownCell, ShownTable, show_table
 from gatefit.report.provenance import command, missing_runs, provenance, runs_missing
 
-MARKS: Final[dict[bool | None, str]] = {True: "✓", False: "✗", None: "?"}
+MARKS: Final[dict[Finding, str]] = {
+    "holds": "✓",
+    "by definition": "≡",
+    "level": "=",
+    "inconclusive": "~",
+    "fails": "✗",
+    "open": "?",
+}
 _GAP: Final = 2
 
 
@@ -27,19 +34,26 @@ def render_text(outcome: Outcome, *, width: int = 100, store: str | None = None)
         parts.append("\n".join(_wrap(f"figure: {figure.caption}", width, "  ") for figure in outcome.figures))
     if outcome.checks:
         parts.append("\n".join(["claims", *(_check(check, width) for check in outcome.checks)]))
-    if outcome.notes:
-        parts.append("\n".join(["notes", *(_wrap(f"- {note}", width, "  ") for note in outcome.notes)]))
+    if notes := (*outcome.notes, *outcome.protocol):
+        parts.append("\n".join(["notes", *(_wrap(f"- {note}", width, "  ") for note in notes)]))
     if outcome.missing:
-        head = f"{runs_missing(outcome)}; train with: {command(outcome, store)}"
-        parts.append("\n".join([head, *(_wrap(f"- {line}", width, "  ") for line in missing_runs(outcome))]))
+        head = f"{runs_missing(outcome)}; train with: {command(outcome.label, outcome.scale, store)}"
+        parts.append("\n".join([head, *(_wrap(f"- {line}", width, "  ") for line in missing_runs(outcome.missing))]))
     return "\n\n".join(parts) + "\n"
 
 
 def _check(check: Check, width: int) -> str:
-    lines = [_wrap(f"{MARKS[check.holds]} {check.claim}", width, "  ")]
+    lines = [_wrap(f"{MARKS[check.finding]} {check.claim}{found_words(check)}", width, "  ")]
     if check.evidence:
         lines.append(_wrap(f"  {check.evidence}", width, "  "))
     return "\n".join(lines)
+
+
+def found_words(check: Check) -> str:
+    """What a mark does not say: that it is no yes or no, and which runs judge where they are others."""
+    words: list[str] = [check.finding] if check.finding in ("level", "inconclusive", "by definition") else []
+    words += [f"judged by {check.where}"] if check.where else []
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def _wrap(text: str, width: int, indent: str = "") -> str:

@@ -14,7 +14,8 @@ from gatefit.ops.threads import training_threads
 from gatefit.training.baselines import Baseline, cnn, mlp, train_baseline
 from gatefit.training.checkpoint import TrainingState, serialise, write_atomically
 from gatefit.training.config import BASELINES, RunConfig
-from gatefit.training.folder import check_config, locked, read_finished
+from gatefit.training.folder import locked, read_finished
+from gatefit.training.longer import take_folder
 from gatefit.training.loop import TrainingResult
 from gatefit.training.made import MadeFile
 from gatefit.training.runs import log_text, save_result, training_data
@@ -71,12 +72,13 @@ def execute_baseline(
     config = config.resolved()
     network = build_baseline(config, dataset)
     with locked(folder):
-        check_config(folder, config)
+        take_folder(folder, config)
         if (folder / "result.json").exists():
-            state = TrainingState(step=config.steps, metrics=read_finished(folder))
+            rows = read_finished(folder)
+            state = TrainingState(step=rows[-1]["step"], metrics=rows)
             return BaselineRun(folder, config, TrainingResult(state, finished=True))
         write_atomically(folder / "config.json", config.to_json().encode())
-        made = MadeFile(folder)
+        made = MadeFile(folder, config)
 
         def begin(state: TrainingState) -> None:
             made.begin(state)

@@ -62,7 +62,10 @@ def write_atomically(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+    """The new name reaches the disk too, where a folder can be opened; Windows writes it with the file."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:
@@ -96,16 +99,27 @@ def save_checkpoint(
 
 
 def serialise(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    """Safetensors bytes; tensors may share storage or be views."""
+    """Safetensors bytes, the same for the same content; tensors may share storage or be views."""
     contiguous = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-    return safetensors.torch.save(contiguous, dict(metadata))
+    content = safetensors.torch.save(contiguous, dict(metadata))
+    # The library writes metadata in the order of a hash table that is another one in every process.
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(metadata.items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, memoryview(content)[end:]])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file, with one clear error."""
+    """Tensors and metadata of a safetensors file, with one clear error.
+
+    The tensors are copies: those of safetensors are views of the file, which Windows then would not let be replaced.
+    """
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+            return tensors, dict(file.metadata() or {})
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{path} is damaged or not a safetensors file ({error}); delete it") from error
 

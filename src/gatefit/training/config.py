@@ -38,6 +38,7 @@ PAPER_WIDTHS: Final[dict[str, int]] = {
 BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
 """Methods that are no gates: the paper's floating-point networks (``training.baselines``)."""
 MLP_WIDTH: Final = 128
+_LEAST: Final = {"depth": 1, "steps": 1, "batch_size": 1, "evaluate_every": 1, "warmup": 0, "split_seed": 0}
 
 
 def _option(default: Any, help: str) -> Any:
@@ -74,26 +75,41 @@ class RunConfig:
     learnable_temperature: bool = _option(False, "covjac: learn the temperature of each layer")
     backward_basis: str | None = _option(None, "multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
     epsilon: float | None = _option(None, "multilinear-ste: epsilon of the smoothed basis (default 0.2)")
-    corner_activation: str | None = _option(None, "iwp: sigmoid or sin01; iwp-ste: identity, sigmoid or sin01")
+    corner_activation: str | None = _option(
+        None, "iwp: sigmoid, sin01 or identity (soft, not Boolean); iwp-ste: identity, sigmoid or sin01"
+    )
     noise_scale: float | None = _option(None, "gumbel-st: factor on the noise (default 1)")
     thresholds: int | None = _option(None, "image sets: thresholds a channel (default: the paper's)")
     adult_encoding: str | None = _option(None, "adult: fixed or difflogic")
     validation_fraction: float = _option(
         0.0, "part of the training set kept apart and evaluated instead of the test set"
     )
-    patience: int | None = _option(None, "stop after so many evaluations without improvement")
+    patience: int | None = _option(
+        None, "stop after so many evaluations of the validation set without improvement; needs validation_fraction"
+    )
     noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
     noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
     reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
+    split_seed: int = _option(0, "splice: seed of the split into training and test set")
+    snap: str | None = _option(None, "iwp-ste: to the nearest corners (default) or codebook, the nearest coefficients")
+    surrogate: str | None = _option(
+        None,
+        "iwp-ste, multilinear-ste: gradients of the gate that is snapped (default) or of the continuous polynomial",
+    )
+    whole_batches: bool = _option(False, "evaluate the whole batches at the beginning of the test set too")
 
     def __post_init__(self) -> None:
+        self._check_fields()
+        self.check_patience()
+
+    def _check_fields(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
             if not _fits(value, f.type):
                 raise ValueError(f"configuration field {f.name} must be {_words(f.type)}, got {value!r}")
             # 1 and 1.0 are the same run, and have the same name.
             object.__setattr__(self, f.name, _convert(value, f.type))
-        for name, least in (("depth", 1), ("steps", 1), ("batch_size", 1), ("evaluate_every", 1), ("warmup", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be a whole number >= {least}, got {getattr(self, name)}")
         if not 0 < self.learning_rate < math.inf:
@@ -115,6 +131,19 @@ class RunConfig:
             raise ValueError(
                 f"patience must be >= 1 evaluations, got {self.patience}; leave it out to train to the end"
             )
+
+    def check_patience(self) -> None:
+        """Refuse to stop by the test set: an accuracy that decided when to stop is not one on unseen samples."""
+        if self.patience is not None and not self.validation_fraction:
+            raise ValueError(
+                f"patience={self.patience} needs a validation set, and validation_fraction is 0: the test set must not "
+                "decide when training ends; set validation_fraction too, to 0.1 for example, or leave patience out"
+            )
+
+    @property
+    def held_out(self) -> str:
+        """Which set is evaluated beside the training set: "validation" where one is kept apart, else "test"."""
+        return "validation" if self.validation_fraction else "test"
 
     @property
     def identity(self) -> str:
@@ -143,6 +172,8 @@ class RunConfig:
             "backward_basis": self.backward_basis,
             "epsilon": self.epsilon,
             "corner_activation": self.corner_activation,
+            "snap": self.snap,
+            "surrogate": self.surrogate,
             "noise_scale": self.noise_scale,
             "noise_in": self.noise_in,
             "noise_steps": self.noise_steps,
@@ -164,6 +195,8 @@ class RunConfig:
             options["thresholds"] = self.thresholds
         if self.adult_encoding is not None:
             options["encoding"] = self.adult_encoding
+        if self.split_seed:
+            options["split_seed"] = self.split_seed
         return options
 
     def to_json(self) -> str:
@@ -172,7 +205,10 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, content: Any) -> "RunConfig":
-        """Read strictly: no unknown field, every value of its type."""
+        """Read strictly: no unknown field, every value of its type.
+
+        Older versions let the test set end a run. Such a run's record is still read; no new one is begun.
+        """
         if not isinstance(content, dict):
             raise ValueError(f"a configuration is a JSON object, got {type(content).__name__}")
         known = [f.name for f in fields(cls)]
@@ -181,7 +217,11 @@ class RunConfig:
                 near = difflib.get_close_matches(str(name), known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise ValueError(f"unknown configuration field {name!r}{hint}")
-        return cls(**content)
+        config = object.__new__(cls)
+        for f in fields(cls):
+            object.__setattr__(config, f.name, content.get(f.name, f.default))
+        config._check_fields()
+        return config
 
     def differences(self, other: "RunConfig") -> list[str]:
         """The fields in which two configurations differ, in words."""

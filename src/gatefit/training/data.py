@@ -77,3 +77,5 @@ class TrainingData:
     test_targets: Tensor
     train_weights: Tensor | None = None
     keep_best: bool = False
+    whole_batches: int | None = None
+    """How many samples at the beginning of the test set are whole batches, where they are evaluated apart."""

@@ -25,6 +25,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.data import EncodedRows, TrainingData
 from gatefit.training.folder import read_config, read_metrics
 from gatefit.training.loop import Observer, loss_of
+from gatefit.training.metrics import deployed
 from gatefit.training.runs import load_network
 
 BATCHES: Final = 4
@@ -84,12 +85,8 @@ def diagnose_folder(
         dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
     rows = read_metrics(folder)
     # With a validation set the network of the best evaluation is kept, the first of equals.
-    saved = max(rows, key=_reached) if config.validation_fraction else rows[-1]
+    saved = max(rows, key=partial(deployed, name="test")) if config.validation_fraction else rows[-1]
     return int(saved["step"]), diagnose(config, network, dataset, names=names)
-
-
-def _reached(row: Row) -> float:
-    return float(row["test_soft"] if row["test_hard"] is None else row["test_hard"])
 
 
 class DiagnosticsObserver(Observer):

@@ -10,9 +10,7 @@ lock               held while a process works in the folder
 """
 
 import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -97,16 +95,22 @@ def check_config(folder: Path, config: RunConfig) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which the system releases however the process ends."""
+    """Hold the folder's lock, which the system releases however the process ends.
+
+    The lock is the operating system's, on the open file (flock; on Windows LockFileEx); that the file is there says
+    nothing. Only where a file system knows no such lock does the file hold its owner's process number instead.
+    """
+    from filelock import FileLock, Timeout
+
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+    lock = FileLock(folder / "lock", timeout=0)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunFolderInUseError(
-                f"{folder} is in use by another process; wait for it, or use another --out folder"
-            ) from None
+        lock.acquire()
+    except Timeout:
+        raise RunFolderInUseError(
+            f"{folder} is in use by another process; wait for it, or use another --out folder"
+        ) from None
+    try:
         yield
     finally:
-        os.close(descriptor)
+        lock.release()

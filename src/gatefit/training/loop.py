@@ -20,15 +20,15 @@ import numpy as np
 import torch
 from jaxtyping import Int64
 from torch import Tensor
-from torch.nn import functional
 
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
+from gatefit.ops.cross_entropy import cross_entropy
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
-from gatefit.training.metrics import evaluate, summary
+from gatefit.training.metrics import deployed, evaluate, summary
 from gatefit.training.order import DataOrder
 
 
@@ -54,15 +54,19 @@ class Observer:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How a run ended: ``finished`` is False where it was asked to stop and can be resumed."""
+    """How a run ended: ``finished`` is False where it was asked to stop and can be resumed.
+
+    ``validated``: what was evaluated beside the training set is a validation set, and its best network is the one kept.
+    """
 
     state: TrainingState
     finished: bool
+    validated: bool = False
 
     @property
     def summary(self) -> dict[str, Any]:
         """Last-10, best-checkpoint and gap figures."""
-        return summary(self.state.metrics)
+        return summary(self.state.metrics, validated=self.validated)
 
 
 def learning_rate(config: RunConfig, step: int) -> float:
@@ -91,7 +95,7 @@ def make_optimiser(config: RunConfig, network: LogicNetwork) -> torch.optim.Opti
 def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
     """Cross-entropy for class indices, squared error for real targets; weighted mean over the batch."""
     if targets.dtype == torch.int64:
-        losses = functional.cross_entropy(scores, targets, reduction="none")
+        losses = cross_entropy(scores, targets)
     else:
         losses = (scores[:, 0] - targets.to(scores.dtype)).square()
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
@@ -144,6 +148,7 @@ def train(
     this process among several that train one network together (``training.parallel``).
     """
     worker = worker or Alone()
+    config.check_patience()
     optimiser = make_optimiser(config, network)
     state = worker.restore(folder, config, network, optimiser) or TrainingState()
     order = DataOrder(data.train.samples, config.batch_size, config.seed)
@@ -172,7 +177,7 @@ def train(
         network.eval()
         for observer in observers:
             observer.finished(state, network)
-    return TrainingResult(state, finished)
+    return TrainingResult(state, finished, validated=data.keep_best)
 
 
 def _step(
@@ -204,11 +209,12 @@ def _step(
 def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
     """One row of the log: both sets, hard and soft, with the gaps."""
     row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / max(1, state.loss_count)}
-    for name, source, targets in (
-        ("train", data.train, data.train_targets),
-        ("test", data.test, data.test_targets),
+    for name, source, targets, whole in (
+        ("train", data.train, data.train_targets, None),
+        ("test", data.test, data.test_targets, data.whole_batches),
     ):
-        row |= {f"{name}_{key}": value for key, value in evaluate(network, source, targets).items()}
+        values = evaluate(network, source, targets, whole_batches=whole)
+        row |= {f"{name}_{key}": value for key, value in values.items()}
     row["generalisation_gap"] = None if row["test_hard"] is None else row["train_hard"] - row["test_hard"]
     return record(row, network, data, state)
 
@@ -217,7 +223,7 @@ def record(row: dict[str, Any], network: LogicNetwork, data: TrainingData, state
     """Add a row to the log, and keep the network where it is the best so far and that is asked for."""
     state.loss_sum, state.loss_count = 0.0, 0
     if data.keep_best:
-        reached = row["test_soft"] if row["test_hard"] is None else row["test_hard"]
+        reached = deployed(row, "test")
         if state.best is None or reached > state.best_score:
             state.best_score = reached
             state.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
@@ -228,5 +234,5 @@ def record(row: dict[str, Any], network: LogicNetwork, data: TrainingData, state
 def _patience_is_over(config: RunConfig, state: TrainingState) -> bool:
     if config.patience is None or not state.metrics:
         return False
-    reached = [row["test_soft"] if row["test_hard"] is None else row["test_hard"] for row in state.metrics]
+    reached = [deployed(row, "test") for row in state.metrics]
     return len(reached) - 1 - int(np.argmax(reached)) >= config.patience

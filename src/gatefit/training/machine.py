@@ -8,6 +8,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from gatefit.training.config import BASELINES, RunConfig
+
 FIELDS: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch", "numba", "numpy")
 
 
@@ -22,6 +24,21 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: _version(package) for package in ("torch", "numba", "numpy")},
     }
+
+
+def same_bits_on(config: RunConfig) -> str:
+    """On which machines this run has the same bits, with the same versions; see docs/training.md.
+
+    Kernels write down the order of their sums, and torch's part of a run is the same with AVX2 and with AVX-512. Matrix
+    products (a linear readout, the baselines) and a sigmoid of activations (the free variants) are not.
+    """
+    import torch
+
+    vectors = torch.backends.cpu.get_cpu_capability()
+    by_kernels = config.method not in BASELINES and config.readout != "linear" and not config.method.endswith("-free")
+    if by_kernels and vectors in ("AVX2", "AVX512"):
+        return "x86-64 with AVX2"
+    return f"{platform.machine()} with {vectors}, {_processor()}"
 
 
 @functools.cache

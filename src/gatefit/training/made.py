@@ -1,8 +1,9 @@
 """made.json: what a run in a folder was made with, and how long it took.
 
-    {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., "cores": ..., ...}, "seconds": 12.5}
+    {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., "cores": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
 
-A file of its own: a run's other files have the same bytes wherever, whenever and in however many parts it was trained.
+A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many threads
+it was trained, on every machine that ``same_bits_on`` names.
 """
 
 import json
@@ -15,7 +16,7 @@ from gatefit.training.checkpoint import TrainingState, write_atomically
 from gatefit.training.config import RunConfig
 from gatefit.training.folder import MADE, read_made
 from gatefit.training.loop import Observer
-from gatefit.training.machine import code_version, machine
+from gatefit.training.machine import code_version, machine, same_bits_on
 
 
 class MadeFile(Observer):
@@ -25,8 +26,8 @@ class MadeFile(Observer):
     where an earlier part did not note its own.
     """
 
-    def __init__(self, folder: Path, *, share: float = 1.0) -> None:
-        self.folder, self.share = folder, share
+    def __init__(self, folder: Path, config: RunConfig, *, share: float = 1.0) -> None:
+        self.folder, self.config, self.share = folder, config, share
         self._seconds: float | None = 0.0
         self._since = 0.0
 
@@ -41,7 +42,12 @@ class MadeFile(Observer):
         before, self._since = self._since, monotonic()
         if self._seconds is not None:
             self._seconds = round(self._seconds + (self._since - before) * self.share, 3)
-        content = {"code_version": code_version(), "machine": machine(), "seconds": self._seconds}
+        content = {
+            "code_version": code_version(),
+            "machine": machine(),
+            "same_bits_on": same_bits_on(self.config),
+            "seconds": self._seconds,
+        }
         write_atomically(self.folder / MADE, json.dumps(content, indent=2).encode(), sync=False)
 
     def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:

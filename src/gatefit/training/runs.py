@@ -23,13 +23,13 @@ from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.folder import (
     RunFolderError,
-    check_config,
     default_folder,
     locked,
     read_config,
     read_finished,
     read_metrics,
 )
+from gatefit.training.longer import take_folder
 from gatefit.training.loop import Alone, Observer, TrainingResult, train
 from gatefit.training.made import MadeFile
 
@@ -99,7 +99,11 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
     y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
     if not config.validation_fraction:
         return TrainingData(
-            bit_source(dataset.x_train, dataset.encoder), y_train, bit_source(dataset.x_test, dataset.encoder), y_test
+            bit_source(dataset.x_train, dataset.encoder),
+            y_train,
+            bit_source(dataset.x_test, dataset.encoder),
+            y_test,
+            whole_batches=_whole_batches(config, len(y_test)),
         )
     kept, apart = stratified_split(y_train.numpy(), test_fraction=config.validation_fraction, seed=config.seed)
     if not len(apart):
@@ -112,7 +116,19 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
         bit_source(dataset.x_train[apart], dataset.encoder),
         y_train[apart],
         keep_best=True,
+        whole_batches=_whole_batches(config, len(apart)),
     )
+
+
+def _whole_batches(config: RunConfig, samples: int) -> int | None:
+    if not config.whole_batches:
+        return None
+    if samples < config.batch_size:
+        raise ValueError(
+            f"whole_batches needs at least a batch to evaluate, got {samples} samples and "
+            f"batch_size={config.batch_size}; leave it out, or use batch_size={samples} or less"
+        )
+    return samples // config.batch_size * config.batch_size
 
 
 def execute(
@@ -126,7 +142,10 @@ def execute(
     dataset: Dataset | None = None,
     worker: Alone | None = None,
 ) -> Run:
-    """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back."""
+    """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back.
+
+    A run that was trained there for fewer steps, at a constant learning rate, goes on to more (``training.longer``).
+    """
     config = config.resolved()
     folder = folder or default_folder(config)
     if dataset is None:
@@ -134,18 +153,20 @@ def execute(
     # Before the folder is made: a configuration that cannot be built leaves nothing behind.
     network = build_network(config, dataset)
     with locked(folder):
-        check_config(folder, config)
+        take_folder(folder, config)
         if (folder / "result.json").exists():
             network = load_network(folder / "model.safetensors")
-            state = TrainingState(step=config.steps, metrics=read_finished(folder))
-            return Run(folder, config, network, TrainingResult(state, finished=True))
+            rows = read_finished(folder)
+            state = TrainingState(step=rows[-1]["step"], metrics=rows)
+            validated = bool(config.validation_fraction)
+            return Run(folder, config, network, TrainingResult(state, finished=True, validated=validated))
         write_atomically(folder / "config.json", config.to_json().encode())
         result = train(
             config,
             network,
             training_data(config, dataset),
             folder=folder / "checkpoints",
-            observers=[*observers, MetricsFile(folder), MadeFile(folder)],
+            observers=[*observers, MetricsFile(folder), MadeFile(folder, config)],
             should_stop=should_stop,
             threads=threads,
             worker=worker,

@@ -104,7 +104,7 @@ def train_side_by_side(
     for network, state, own in zip(networks, states, watching, strict=True):
         for observer in own:
             observer.finished(state, network)
-    return [TrainingResult(state, finished) for state in states]
+    return [TrainingResult(state, finished, validated=data.keep_best) for state in states]
 
 
 def execute_side_by_side(
@@ -125,8 +125,8 @@ def execute_side_by_side(
         raise ValueError("side by side needs validation_fraction=0; train these runs one by one")
     networks = [build_network(config, dataset) for config in configs]
     watching = [
-        (*own, MetricsFile(folder), MadeFile(folder, share=1 / len(configs)))
-        for own, folder in zip(observers or [()] * len(configs), folders, strict=True)
+        (*own, MetricsFile(folder), MadeFile(folder, config, share=1 / len(configs)))
+        for own, folder, config in zip(observers or [()] * len(configs), folders, configs, strict=True)
     ]
     with contextlib.ExitStack() as locks:
         for config, folder in zip(configs, folders, strict=True):
@@ -189,6 +189,7 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
         wirings.append(torch.cat([n.gate_layers[i].wiring + o for n, o in zip(networks, offsets, strict=True)], dim=1))
     configuration = {
         **first.configuration,
+        "method": type(first.gate_layers[0].method),
         "inputs": blocks * first.inputs,
         "classes": blocks * first.classes,
         "width": blocks * first.width,

@@ -31,14 +31,15 @@ class Answer {
     this.bars?.forEach(({ control }, j) => control.setAttribute("aria-pressed", String(j === k)));
   }
 
-  /** The scores of lane 0. */
-  update(words) {
+  /** The scores of lane 0; of an empty canvas they are no answer. */
+  update(words, empty) {
     const { readout } = this.circuit;
     readout.lanes(words, this.scores, 1);
+    this.answer = argmax(this.scores);
+    if (empty) return this.showNothing();
     if (readout.affine) return this.showValue();
     const { scores } = this;
     const chances = probabilities(scores, readout.temperature);
-    this.answer = argmax(scores);
     const [low, high] = [Math.min(0, ...scores), Math.max(...scores)];
     this.bars.forEach(({ row, control, fill, score, share }, k) => {
       row.classList.toggle("winner", k === this.answer);
@@ -56,8 +57,19 @@ class Answer {
     this.say(`Answer: ${this.headline.textContent}`);
   }
 
+  showNothing() {
+    this.bars?.forEach(({ row, control, fill, score, share }, k) => {
+      row.classList.remove("winner");
+      fill.style.width = "0%";
+      score.textContent = share.textContent = "–";
+      control.setAttribute("aria-label", `${this.model.classes[k]}: no score yet`);
+    });
+    this.headline.textContent = "–";
+    this.detail.textContent = "Nothing is drawn yet: draw something, and the answer follows every stroke.";
+    this.say(this.detail.textContent);
+  }
+
   showValue() {
-    this.answer = 0;
     this.headline.textContent = shortNumber(this.scores[0]);
     const { offset, scale, intercept } = this.circuit.readout.spec;
     const count = Math.round((this.scores[0] - intercept) / scale) - offset;

@@ -106,13 +106,15 @@ class App {
     this.values = this.source.read();
     for (let f = 0; f < this.features.length; f++) this.features[f].encode(this.values[f], this.bits);
     this.words = this.circuit.run(this.bits, this.words);
-    this.answer.update(this.words);
+    const empty = Boolean(this.source.empty);
+    this.answer.update(this.words, empty);
     this.inspector.update(this.words, this.answer.scores);
     this.census.update(this.words);
-    this.view.update({ words: this.words, scores: this.answer.scores, answer: this.circuit.readout.affine ? -1 : this.answer.answer });
+    const answer = empty || this.circuit.readout.affine ? -1 : this.answer.answer;
+    this.view.update({ words: this.words, scores: this.answer.scores, answer });
     this.source.draw();
     this.drawSeen();
-    this.reasons.update(this.values);
+    this.reasons.update(this.values, empty);
   }
 
   drawSeen() {

@@ -151,6 +151,11 @@ class Pad {
     this.onChange();
   }
 
+  /** Whether the network sees no ink at all. */
+  get empty() {
+    return this.values.every((value) => value === this.input.low);
+  }
+
   /** Read the values off the ink. */
   read() {
     const { rows, columns, channels, low, high, whole } = this.input;

@@ -19,16 +19,24 @@ class Reasons {
     }
     root.append(this.list);
     if (!circuit.readout.affine && model.classes.length > 1) {
-      root.append(button("Find a small change that flips the answer", () => this.search(), { id: "search" }), this.found);
+      this.seek = button("Find a small change that flips the answer", () => this.search(), { id: "search" });
+      root.append(this.seek, this.found);
     }
   }
 
-  /** Ask again about new values. */
-  update(values) {
+  /** Ask again about new values; where nothing is drawn there is nothing to ask. */
+  update(values, empty) {
     this.stop();
     this.values = Array.from(values);
     this.found.replaceChildren();
     this.ready = false;
+    this.empty = empty;
+    if (this.seek) this.seek.disabled = empty;
+    if (empty) {
+      this.headline.textContent = "Nothing is drawn yet.";
+      this.list.replaceChildren();
+      return this.draw();
+    }
     this.stop = inSlices(this.whatIf.sweep(this.values), (result) => this.show(result));
   }
 
@@ -81,13 +89,14 @@ class Reasons {
   }
 
   draw() {
-    if (!this.map || !this.ready) return;
+    if (!this.map || !(this.ready || this.empty)) return;
     const { rows, columns, channels } = this.model.input;
-    const most = this.largest();
     const { width, height, ratio } = fitCanvas(this.map);
     const context = this.map.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
+    if (this.empty) return;
+    const most = this.largest();
     const cell = width / columns;
     for (let i = 0; i < rows * columns; i++) {
       let [drop, gain, flips] = [0, 0, 0];
@@ -135,12 +144,12 @@ class Reasons {
       return;
     }
     const { changes, winner } = result;
-    const several = `${changes.length} change${changes.length === 1 ? "" : "s"}`;
+    const turn = changes.length === 1 ? "1 change turns" : `${changes.length} changes turn`;
     const lines = changes.slice(0, LISTED).map(({ f, from, alternative }) =>
       element("li", {}, `${this.features[f].name}: ${this.features[f].describe(from)} → ${alternative.label}`));
     if (changes.length > LISTED) lines.push(element("li", {}, `and ${changes.length - LISTED} more`));
     this.found.replaceChildren(
-      element("p", {}, element("strong", {}, `${several} turn it into ${this.model.classes[winner]}.`),
+      element("p", {}, element("strong", {}, `${turn} it into ${this.model.classes[winner]}.`),
         " Found by always taking the change that costs the most lead; there may be fewer."),
       element("ul", {}, ...lines),
       button("Apply", () => this.onTry(changes.map(({ f, alternative }) => [f, alternative.value])), { id: "apply" }));

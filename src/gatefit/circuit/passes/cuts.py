@@ -7,9 +7,10 @@ The function of a cut is 16 bits, variable i being the i-th leaf in ascending or
 
 from typing import Final, NamedTuple
 
-import numba
 import numpy as np
 from jaxtyping import Int32, UInt8, UInt16
+
+from gatefit.compiled import njit
 
 LEAVES: Final = 4
 
@@ -38,7 +39,7 @@ def empty_cuts(capacity: int, inputs: int, limit: int) -> Cuts:
     return cuts
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def gate_of_functions(gate: int, x: int, y: int) -> int:
     """A gate of two functions, point by point."""
     out = 0
@@ -63,7 +64,7 @@ _EXCHANGE_MASKS = np.array(
 """The points with variable i = 1 and variable j = 0."""
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _spread(function, leaves, size, union):  # type: ignore[no-untyped-def]
     """The function of ``leaves`` as a function of the larger, also ascending ``union``."""
     j = LEAVES
@@ -78,7 +79,7 @@ def _spread(function, leaves, size, union):  # type: ignore[no-untyped-def]
     return function
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _merge(cuts, p, u, q, v, union):  # type: ignore[no-untyped-def]
     """Write the union of cut u of p and cut v of q; its size, or 5 if it has too many leaves."""
     i, j, size = 0, 0, 0
@@ -103,7 +104,7 @@ def _merge(cuts, p, u, q, v, union):  # type: ignore[no-untyped-def]
     return size
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _dominated(cuts, node, used, union, size):  # type: ignore[no-untyped-def]
     """Whether an earlier cut of the node (not the node itself) is contained in ``union``."""
     for k in range(1, used):
@@ -118,7 +119,7 @@ def _dominated(cuts, node, used, union, size):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def find_cuts(cuts, node, gate, p, q):  # type: ignore[no-untyped-def]
     """Fill in the cuts of a new gate g(p, q); those of p and q are there already."""
     union = np.empty(LEAVES, np.int32)

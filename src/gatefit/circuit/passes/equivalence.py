@@ -12,7 +12,6 @@ from contextlib import closing
 from enum import Enum
 from typing import Any, Final
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Int64
 
@@ -21,6 +20,7 @@ from gatefit.circuit.passes.assemble import assemble
 from gatefit.circuit.passes.signatures import Signatures
 from gatefit.circuit.passes.structural import merge_duplicates, remove_dead
 from gatefit.circuit.passes.sweep import share
+from gatefit.compiled import njit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B
 
 _SOLVER: Final = "minisat22"  # many easy queries: faster here than glucose, and it takes budgets
@@ -129,7 +129,7 @@ class Queries:
             self._solver = None
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _encode(inputs, gates, operands, merged, root, variable, used, stack):  # type: ignore[no-untyped-def]
     """Number the nodes below ``root`` that have no variable yet; (variables used, clauses of 3, clauses of 2)."""
     first, top = used, 0

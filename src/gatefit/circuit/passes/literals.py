@@ -6,10 +6,10 @@ literal = 2 · node + inverted        node -1 is the constant false, so FALSE = 
 
 from typing import Final, NamedTuple
 
-import numba
 import numpy as np
 from jaxtyping import Int32, Int64, UInt8
 
+from gatefit.compiled import njit
 from gatefit.gates import COMPLEMENT, DEPENDS_ON_A, DEPENDS_ON_B, NEGATED_A, NEGATED_B, SWAPPED
 
 FALSE: Final = -2
@@ -24,7 +24,7 @@ class Swept(NamedTuple):
     literals: Int64[np.ndarray, " nodes"]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def absorb(gate, a, b):  # type: ignore[no-untyped-def]
     """(gate, a, b) without constant or inverted operands: the gate changes kind instead."""
     if a < 0:
@@ -45,7 +45,7 @@ def absorb(gate, a, b):  # type: ignore[no-untyped-def]
     return gate, a, b
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def reduce_gate(gate, a, b):  # type: ignore[no-untyped-def]
     """(True, literal, …) if g(a, b) is a literal, else (False, inverted, gate, node, node).
 

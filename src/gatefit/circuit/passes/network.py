@@ -9,11 +9,11 @@ Nodes are numbered in the order in which they are made, which is a topological o
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from jaxtyping import Int32, Int64, UInt8
 
 from gatefit.circuit.passes.literals import reduce_gate
+from gatefit.compiled import njit
 
 
 class Network(NamedTuple):
@@ -44,7 +44,7 @@ def empty_network(inputs: int, capacity: int) -> Network:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _hash(gate, a, b):  # type: ignore[no-untyped-def]
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(gate) * np.uint64(0x165667B19E3779F9)
@@ -53,7 +53,7 @@ def _hash(gate, a, b):  # type: ignore[no-untyped-def]
     return np.int64(h >> np.uint64(24))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def find(net, gate, a, b):  # type: ignore[no-untyped-def]
     """(node or -1, slot): where an ordered gate of nodes a and b is, or belongs."""
     mask = len(net.table) - 1
@@ -67,7 +67,7 @@ def find(net, gate, a, b):  # type: ignore[no-untyped-def]
     return node, slot
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def make(net, gate, a, b):  # type: ignore[no-untyped-def]
     """The literal of g(a, b) for literals a and b; a new gate has no readers yet."""
     done, literal, gate, a, b = reduce_gate(gate, a, b)
@@ -86,7 +86,7 @@ def make(net, gate, a, b):  # type: ignore[no-untyped-def]
     return 2 * node + literal
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def reference(net, node, times):  # type: ignore[no-untyped-def]
     """Give a node more readers; returns how many gates came to life."""
     revived, top = 0, 0
@@ -108,7 +108,7 @@ def reference(net, node, times):  # type: ignore[no-untyped-def]
     return revived
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def dereference(net, node, times):  # type: ignore[no-untyped-def]
     """Take readers away from a node; returns how many gates died."""
     died, top = 0, 0

@@ -6,7 +6,6 @@ Nodes are rebuilt one by one in topological order. For each, every cut is tried;
 gains the smaller depth. A chain that gains nothing is taken only if it is shallower.
 """
 
-import numba
 import numpy as np
 
 from gatefit.circuit.ir import Circuit
@@ -17,6 +16,7 @@ from gatefit.circuit.passes.literals import FALSE, reduce_gate
 from gatefit.circuit.passes.network import dereference, empty_network, find, make, reference
 from gatefit.circuit.passes.structural import remove_dead
 from gatefit.circuit.passes.sweep import share
+from gatefit.compiled import njit
 
 CUTS_PER_NODE = 12
 _UNKNOWN = np.int64(1) << 60  # a literal that stands for a gate that would have to be made
@@ -41,7 +41,7 @@ def rewrite_cuts(circuit: Circuit) -> Circuit:
     return rewritten if rewritten.gates.size <= circuit.gates.size else circuit
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _rewrite(net, cuts, chains, gates, operands, outputs):  # type: ignore[no-untyped-def]
     """Fill ``net``; the outputs' literals in it."""
     inputs, count = net.inputs, len(gates)
@@ -78,7 +78,7 @@ def _rewrite(net, cuts, chains, gates, operands, outputs):  # type: ignore[no-un
     return result
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _count_readers(inputs, gates, operands, outputs):  # type: ignore[no-untyped-def]
     """Readers of every node, counting live gates and outputs."""
     readers = np.zeros(inputs + len(gates), np.int64)
@@ -92,13 +92,13 @@ def _count_readers(inputs, gates, operands, outputs):  # type: ignore[no-untyped
     return readers
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _add_cuts(net, cuts, node):  # type: ignore[no-untyped-def]
     if cuts.number[node] == 0:
         find_cuts(cuts, node, np.int64(net.gates[node]), net.operands[0, node], net.operands[1, node])
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _improve(net, cuts, chains, node):  # type: ignore[no-untyped-def]
     """The literal of the best chain for a node over all its cuts, or of the node itself."""
     best_cut, best_gain, best_level = -1, 0, net.levels[node]
@@ -120,7 +120,7 @@ def _improve(net, cuts, chains, node):  # type: ignore[no-untyped-def]
     return _result(chains, function, steps, values)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _start(cuts, chains, node, cut, values):  # type: ignore[no-untyped-def]
     """Write the literals of y0 to y3; the number of steps to come."""
     function = cuts.functions[node, cut]
@@ -132,7 +132,7 @@ def _start(cuts, chains, node, cut, values):  # type: ignore[no-untyped-def]
     return chains.steps[chains.class_of[function]]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _result(chains, function, steps, values):  # type: ignore[no-untyped-def]
     """The chain's literal: its last step, or without steps y0 or a constant."""
     out = np.int64(chains.inverted[function] >> 4)
@@ -143,7 +143,7 @@ def _result(chains, function, steps, values):  # type: ignore[no-untyped-def]
     return values[0] ^ out
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _gain(net, cuts, chains, node, cut):  # type: ignore[no-untyped-def]
     """(gates saved, level of the result) if the node were replaced by the chain for one of its cuts."""
     size = cuts.sizes[node, cut]

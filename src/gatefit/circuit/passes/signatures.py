@@ -9,11 +9,11 @@ Equal functions have equal keys. Different functions with equal keys are told ap
 
 from typing import Final
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from gatefit.circuit.ir import Circuit
+from gatefit.compiled import njit
 
 CONSTANT: Final = -1
 """The number of the constant false among the nodes."""
@@ -103,7 +103,7 @@ def _all_patterns(inputs: int) -> np.ndarray:
     return np.asarray(np.bitwise_or.reduce(bits << np.arange(64, dtype=np.uint64), axis=2))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _simulate(inputs, gates, operands, values):  # type: ignore[no-untyped-def]
     full = ~np.uint64(0)
     for i in range(len(gates)):
@@ -118,7 +118,7 @@ def _simulate(inputs, gates, operands, values):  # type: ignore[no-untyped-def]
             values[inputs + i, w] = (~x & ((~y & c0) | (y & c1))) | (x & ((~y & c2) | (y & c3)))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _update(members, values, phase, keys):  # type: ignore[no-untyped-def]
     for node in members:
         key = keys[node]

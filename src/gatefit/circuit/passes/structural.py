@@ -12,12 +12,12 @@ Inputs keep their numbers, used or not, because they are the circuit's interface
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.passes.assemble import assemble
 from gatefit.circuit.passes.sweep import CONSTANTS, INVERTERS, WIRES, share, sweep
+from gatefit.compiled import njit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, NEGATED_B, TRUTH_TABLES, Gate
 
 
@@ -82,7 +82,7 @@ def live_gates(circuit: Circuit) -> np.ndarray:
     return live[circuit.inputs :]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _mark(inputs, gates, operands, live):  # type: ignore[no-untyped-def]
     for i in range(len(gates) - 1, -1, -1):
         if live[inputs + i]:

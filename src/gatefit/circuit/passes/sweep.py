@@ -12,13 +12,13 @@ before, up to the order of its operands and up to inversion, is that gate.
 
 from typing import Final
 
-import numba
 import numpy as np
 from jaxtyping import Int64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.passes.literals import FALSE, TRUE, Swept, absorb
 from gatefit.circuit.passes.network import empty_network, make
+from gatefit.compiled import njit
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
 
 CONSTANTS: Final = 1
@@ -50,7 +50,7 @@ def share(circuit: Circuit, merged: Int64[np.ndarray, " nodes"] | None = None) -
     return Swept(net.gates[kept], net.operands[:, kept], literals)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _share(net, gates, operands, merged, literals):  # type: ignore[no-untyped-def]
     for node in range(len(literals)):
         known = merged[node]
@@ -63,7 +63,7 @@ def _share(net, gates, operands, merged, literals):  # type: ignore[no-untyped-d
             literals[node] = known if known < 0 else literals[known >> 1] ^ (known & 1)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _sweep(inputs, gates, operands, rules, new_gates, new_operands, literals):  # type: ignore[no-untyped-def]
     kept = 0
     for node in range(inputs):

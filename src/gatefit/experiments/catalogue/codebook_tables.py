@@ -35,13 +35,15 @@ def show_enumeration(sheet: Sheet) -> None:
         "Twelve gates depend on a, and for each max over b of |∂z/∂a| is at least 1",
         set(dependent) == set(block.rows) and min(largest) >= 1,
         f"{len(dependent)} gates, smallest maximum {min(largest)}",
+        id="twelve-gates",
     )
     equal = all(cell.difference == 0 for _, cells in rows for cell in cells)
-    sheet.theorem("Every entry of the paper's table is right", equal, f"{4 * len(rows)} entries compared")
+    sheet.theorem("Every entry of the paper's table is right", equal, f"{4 * len(rows)} entries compared", id="entries")
     sheet.theorem(
         "|∂z/∂a| is at least 1 for every b (the caption of the paper's first figure)",
         min(smallest) >= 1,
         f"it is 0 at one of the two b for {smallest.count(0)} of {len(smallest)} gates: the bound is on the maximum",
+        id="every-b",
     )
 
 
@@ -63,6 +65,8 @@ def show_degrees(sheet: Sheet) -> None:
         "Two inputs give four monomials: the four parameters are determined by the multilinear form",
         CODEBOOK.shape == (16, 4) and len({tuple(row) for row in CODEBOOK.tolist()}) == 16,
         f"sixteen different points in four dimensions; {len(interacting)} of them have a term of degree 2",
+        id="four-monomials",
+        definition=True,
     )
 
 
@@ -92,10 +96,14 @@ def show_codebook(sheet: Sheet) -> None:
         "The gates are 2 constant, 4 separable, 8 weakly and 2 strongly interacting",
         list(counts.values()) == [2, 4, 8, 2],
         ", ".join(f"{kind.value} {count}" for kind, count in counts.items()),
+        id="kinds",
     )
     mirrored = all((CODEBOOK[gate] + CODEBOOK[gate.complement]).tolist() == [1, 0, 0, 0] for gate in Gate)
     sheet.theorem(
-        "Complements are mirror images: c(g) + c(1 - g) = (1, 0, 0, 0)", mirrored, "checked for all eight pairs"
+        "Complements are mirror images: c(g) + c(1 - g) = (1, 0, 0, 0)",
+        mirrored,
+        "checked for all eight pairs",
+        id="complements",
     )
 
 

@@ -1,10 +1,10 @@
 """What methods cost (app. cost): operations and memory counted from the algorithms, gaps measured on MONK's-2."""
 
-from gatefit.experiments.catalogue.operations import ADAM_FLOATS, BATCH, PARAMETERS, naive, polynomial, shared
+from gatefit.experiments.catalogue.operations import ADAM_FLOATS, BATCH, PARAMETERS, mixture, naive, polynomial, shared
 from gatefit.experiments.catalogue.reading import discretisation_gap
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, experiment
 from gatefit.experiments.outcome import Cell, Experiment, RunRecord, Value
-from gatefit.experiments.paper_values import paper
+from gatefit.experiments.paper_values import paper, paper_number
 from gatefit.experiments.scales import MAIN_METHODS, METHOD_NAMES
 
 SUMMARY = {
@@ -40,31 +40,39 @@ def show_cost(sheet: Sheet) -> None:
         "M-STE and M-CovJac train with 25 times fewer operations a sample than Soft-Mix in its naive form",
         soft == 25 * ste and naive("multilinear-covjac").sample == ste,
         f"{soft} operations against {ste}: {soft / ste:.0f} ×",
+        id="naive-factor",
     )
     ours = {METHOD_NAMES[m]: shared(m).per_sample() for m in MAIN_METHODS}
     sheet.theorem(
         "Soft-Mix too costs about 7 operations a sample when its coefficients are made once a batch",
         ours["Soft-Mix"] < 8,
         f"with a batch of {BATCH}: " + ", ".join(f"{name} {value:.2f}" for name, value in ours.items()),
+        id="soft-mix-shared",
     )
     overhead = {METHOD_NAMES[m]: shared(m).batch / BATCH for m in MAIN_METHODS}
     sheet.theorem(
         "What is done once a batch costs less than 0.4 operations a sample",
         max(overhead.values()) < 0.4,
         ", ".join(f"{name} {value:.2f}" for name, value in overhead.items()) + f" with a batch of {BATCH}",
+        id="batch-overhead",
     )
     sheet.theorem(
         "Four parameters a gate save a factor of four of the optimiser's memory",
         PARAMETERS["soft-mix"] == 4 * PARAMETERS["multilinear-covjac"],
         f"{ADAM_FLOATS * PARAMETERS['soft-mix']} floats against {ADAM_FLOATS * PARAMETERS['multilinear-covjac']}",
+        id="four-parameters",
+        definition=True,
     )
     sheet.note(
         "The factor of 25 is against evaluating all sixteen gates for every sample. Coefficients do not depend on the "
         "sample, so here every method evaluates one polynomial: there is no such factor between our own methods."
     )
+    parts = ("together", "distances", "softmax", "mixture")
+    whole, distances, softmax, mixed = (paper_number("app:cost", "multilinear-covjac", part) for part in parts)
     sheet.note(
-        "The paper counts about 200 operations once a batch for CovJac: 120 for distances, 47 for the softmax and 30 "
-        "for Σ_j ω_j G_j. That sum has 16 terms for each of 4 coefficients, 124 operations."
+        f"The paper counts about {whole:.0f} operations once a batch for CovJac: {distances:.0f} for distances, "
+        f"{softmax:.0f} for the softmax and {mixed:.0f} for Σ_j ω_j G_j. That sum has 16 terms for each of 4 "
+        f"coefficients, {mixture()} operations."
     )
     sheet.note("A gate deployed in a circuit is one logic operation; 7 is the cost of its polynomial in arithmetic.")
 
@@ -97,13 +105,13 @@ def show_summary(sheet: Sheet) -> None:
         gap_of = largest[m]
         text = NO_RUNS if gap_of is None else f"largest at any evaluation {gap_of.mean:.3f} points"
         zero.append(Part(None if gap_of is None else gap_of.mean == 0, f"{METHOD_NAMES[m]}: {text}"))
-    sheet.claim("The straight-through methods have no discretisation gap", *zero)
+    sheet.claim("The straight-through methods have no discretisation gap", *zero, id="none-straight-through")
     some = []
     for m in ("soft-mix", "iwp"):
         gap_of = largest[m]
         text = NO_RUNS if gap_of is None else f"largest at an evaluation {gap_of.mean:.2f} points"
         some.append(Part(None if gap_of is None else gap_of.mean > 0, f"{METHOD_NAMES[m]}: {text}"))
-    sheet.claim("Soft-Mix and IWP can have a discretisation gap", *some)
+    sheet.claim("Soft-Mix and IWP can have a discretisation gap", *some, id="some-soft")
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

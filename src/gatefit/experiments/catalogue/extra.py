@@ -1,10 +1,11 @@
 """Runs beside the paper's that a small machine can afford at, or near, the paper's own scale."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any, Final
 
-from gatefit.experiments.catalogue.interaction import difference
+from gatefit.experiments.catalogue.noise import difference
 from gatefit.experiments.catalogue.reading import accuracy_until, best_accuracy, discretisation_gap
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment, loss
 from gatefit.experiments.outcome import Cell, Experiment, Scale, Value
@@ -24,6 +25,7 @@ CORNER_METHODS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 CLASSES: Final = {"adult": 2, "splice": 3, "monks-1": 2, "monks-3": 2}
 NARROW = 8000
 SHORT = 20_000
+_RULE: Final = "These runs have the rule of thumb's class scores, T = 0.36 √(gates a class); Splice has one split."
 
 
 def show_monks(sheet: Sheet) -> None:
@@ -48,7 +50,7 @@ def show_monks(sheet: Sheet) -> None:
     rows.append(("Gumbel-ST, noise in both passes", literal))
     sheet.table(f"{sheet.name('monks-2')}: accuracy, %", (sheet.measure, "best checkpoint", "DG"), rows)
     values = sheet.methods("monks-2", MONKS_METHODS)
-    sheet.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values))
+    sheet.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values), id="best-of-seven")
     sheet.claim(
         "M-STE is behind Soft-Mix on MONK's-2, which needs every pairwise interaction",
         above(
@@ -57,10 +59,12 @@ def show_monks(sheet: Sheet) -> None:
             ("M-STE", values["M-STE"]),
             (last["soft-mix", "monks-2"], last["multilinear-ste", "monks-2"]),
         ),
+        id="ste-behind-soft-mix",
     )
     sheet.claim(
         "The polynomial basis beats the corner basis under STE on MONK's-2",
         above("", ("M-STE", values["M-STE"]), ("IWP-STE", values["IWP-STE"])),
+        id="basis",
     )
 
 
@@ -78,7 +82,7 @@ def _by_depth(
             changes = {} if width is None else {"width": width}
             # Six layers and fewer are there with all their steps; deeper ones are run for the short budget.
             steps = setting.steps if depth in _SHARED[dataset] else short
-            configs = sheet.configs(dataset, m, depth=depth, steps=steps, **changes)
+            configs = sheet.rule_configs(dataset, m, depth=depth, steps=steps, **changes)
             theirs = block[m, depth] if depth in DEPTHS else None
             cell = sheet.cell_of(configs, theirs, accuracy_until(short))
             values[m, depth] = cell.value
@@ -108,9 +112,10 @@ def _depth_claims(sheet: Sheet, dataset: str, values: dict[tuple[str, int], Valu
     sheet.claim(
         f"From L=6 to L=12 Soft-Mix loses more than M-CovJac on {name}",
         Part(None if soft is None or covjac is None else soft > covjac + 1.0, words),
+        id="soft-mix-loses-more",
     )
     held = None if missing or covjac is None else covjac < 1.0
-    sheet.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words))
+    sheet.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words), id="covjac-holds")
 
 
 def show_mnist(sheet: Sheet) -> None:
@@ -145,7 +150,7 @@ def _agreement(sheet: Sheet, cells: Sequence[tuple[str, Cell]]) -> None:
     holds = None if len(apart) < len(cells) and abs(most) <= 1.0 else abs(most) <= 1.0
     text = f"{len(apart)} of {len(cells)} with runs; farthest apart: {name} by {most:+.2f}" if apart else NO_RUNS
     claim = "Every method at every depth is within a point of the paper's accuracy (not a claim of the paper)"
-    sheet.claim(claim, Part(holds, text))
+    sheet.claim(claim, Part(holds, text), id="agreement")
 
 
 def show_basis(sheet: Sheet) -> None:
@@ -164,8 +169,10 @@ def show_basis(sheet: Sheet) -> None:
     sheet.table(title, ("accuracy, %", "M-STE less it"), rows, best="none")
     asked, *others = parts.values()
     evidence = f"{asked.evidence} (paper: about +{theirs.mean:.0f})" if isinstance(theirs, Value) else asked.evidence
-    sheet.claim("The polynomial basis beats the corner basis under STE on MNIST", Part(asked.holds, evidence))
-    sheet.claim("M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)", *others)
+    text = "The polynomial basis beats the corner basis under STE on MNIST"
+    sheet.claim(text, replace(asked, evidence=evidence), id="basis")
+    text = "M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)"
+    sheet.claim(text, *others, id="basis-however")
     sheet.note("The paper gives the difference at 8,000 gates a layer in its caveats, without the two accuracies.")
     sheet.note(
         "IWP-STE snaps each corner weight s to the nearer of 0 and 1. The rows below it are other ways to read its "
@@ -178,22 +185,24 @@ def show_adult(sheet: Sheet) -> None:
     values = _by_depth(sheet, "adult", MAIN_METHODS, DEPTHS, "tab:adult-depth", None)
     _depth_claims(sheet, "adult", values, "tab:adult-depth")
     sheet.note("The paper's values are those after 50,000 steps, of three seeds (tab:adult-depth).")
+    sheet.note(_RULE)
 
 
 def show_encoding(sheet: Sheet) -> None:
     """Adult with the six hours columns always 0, as difflogic's code leaves them."""
     block, rows, parts = paper("tab:mnist-main"), [], []
     for m in MAIN_METHODS:
-        cells = [sheet.cell(block[m, "adult"], "adult", m)]
+        cells = [sheet.cell_of(sheet.rule_configs("adult", m), block[m, "adult"])]
         if sheet.scale == "tiny":
             cells.append(Cell(None, block[m, "adult"], "another data set stands in for Adult"))
         else:
-            cells.append(sheet.cell(block[m, "adult"], "adult", m, adult_encoding="difflogic"))
-            fixed, other = sheet.value("adult", m), sheet.value("adult", m, adult_encoding="difflogic")
-            parts.append(above(METHOD_NAMES[m], ("hours set", fixed), ("hours 0", other)))
+            encoded = sheet.rule_configs("adult", m, adult_encoding="difflogic")
+            cells.append(sheet.cell_of(encoded, block[m, "adult"]))
+            parts.append(above(METHOD_NAMES[m], ("hours set", cells[0].value), ("hours 0", cells[1].value)))
         rows.append((METHOD_NAMES[m], cells))
     sheet.table("Adult: accuracy, %, by encoding", ("hours columns set", "hours columns 0 (difflogic)"), rows)
-    sheet.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts)
+    sheet.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts, id="hours-help")
+    sheet.note(_RULE)
 
 
 def softer(scale: Scale, dataset: str) -> float:
@@ -213,14 +222,15 @@ def show_class_scores(sheet: Sheet) -> None:
         values, parts = {}, []
         for m in MAIN_METHODS:
             method, theirs = METHOD_NAMES[m], block[m, name]
-            rule = sheet.cell(theirs, name, m)
-            soft = sheet.cell(theirs, name, m, readout_temperature=softness)
+            rule = sheet.cell_of(sheet.rule_configs(name, m), theirs)
+            soft = sheet.cell_of(sheet.rule_configs(name, m, readout_temperature=softness), theirs)
             rows[method] += [rule, soft]
             values[method] = soft.value
             parts.append(above(method, (f"T = {softness:g}", soft.value), ("the rule", rule.value)))
         best.append(best_of(sheet.name(name), values))
-        sheet.claim(f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)", *parts)
-    sheet.claim("M-CovJac is the best method with softer class scores too", *best)
+        text = f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)"
+        sheet.claim(text, *parts, id=f"softer-helps-{name}")
+    sheet.claim("M-CovJac is the best method with softer class scores too", *best, id="best")
     sheet.table("Accuracy, %, by the temperature T of the class scores", columns, rows.items())
     sheet.note(
         "The rule: T = 0.36 √(gates a class), the default. Beside it T = 20 √(gates a class / 128), which gives "

@@ -7,6 +7,7 @@ A count is a number of additions, multiplications, divisions, exponentials, loga
 not depend on the sample, so that what makes them is shared by the batch; this holds for Soft-Mix as for every method.
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,3 +99,50 @@ def shared(method: str) -> Operations:
         "multilinear-covjac": distances() + GATES + softmax(GATES) + mixture(),
     }
     return Operations(polynomial(), once[method])
+
+
+@dataclass(frozen=True)
+class NetworkSize:
+    """Learned numbers of a floating-point network, and its multiplications for one sample."""
+
+    parameters: int
+    multiplications: int
+
+
+@dataclass(frozen=True)
+class CircuitSize:
+    """Learned numbers while training, and what the deployed circuit stores."""
+
+    parameters: int
+    gate_bytes: float
+    wiring_bytes: float
+
+
+CHANNELS: Final = (32, 64, 128, 256, 256, 256)
+"""Of the paper's convolutional networks; tests compare them with the networks."""
+
+
+def baseline_size(name: str, *, bits: int = 784, side: int = 28, classes: int = 10) -> NetworkSize:
+    """Of "mlp-LAYERSxUNITS" or "cnn-KERNEL-LAYERS" on square images of ``side``², by default MNIST's."""
+    kind, _, rest = name.partition("-")
+    if kind == "mlp":
+        depth, width = map(int, rest.split("x"))
+        sizes = [bits, *[width] * depth, classes]
+        products = sum(read * written for read, written in itertools.pairwise(sizes))
+        return NetworkSize(products + sum(sizes[1:]), products)
+    kernel, depth = int(rest[0]), int(rest.partition("-")[2])
+    planes = [bits // side**2, *CHANNELS[:depth]]
+    parameters = multiplications = planes[-1] * classes
+    parameters += classes
+    for i, (read, written) in enumerate(itertools.pairwise(planes)):
+        weights = kernel * kernel * read * written
+        parameters += weights + written
+        # Every second layer is followed by pooling that halves the side.
+        multiplications += weights * (side >> i // 2) ** 2
+    return NetworkSize(parameters, multiplications)
+
+
+def circuit_size(inputs: int, width: int, depth: int) -> CircuitSize:
+    """Four bits a gate; two indices a gate, each of as many bits as number the layer below."""
+    wiring = sum(2 * width * (below - 1).bit_length() for below in (inputs, *[width] * (depth - 1)))
+    return CircuitSize(COEFFICIENTS * width * depth, width * depth / 2, wiring / 8)

@@ -1,6 +1,7 @@
 """Figures read from one finished run, and their mean over runs.
 
     last accuracy   mean test accuracy of the deployed circuit over the last evaluations (``counted_evaluations``), %
+    whole batches   the same over the first samples of the test set that are whole batches, where a run recorded it
     DG, Gen         soft less hard on the test set, train less test of the circuit: percentage points, same evaluations
 
 The free variants and the floating-point baselines have no circuit: their accuracy is that of the soft network.
@@ -15,6 +16,7 @@ from gatefit.experiments.outcome import RunRecord, Value
 from gatefit.experiments.scales import counted_evaluations
 
 Metric = Callable[[RunRecord], float | None]
+_WHOLE = "test_accuracy_whole_batches"
 
 
 def last_accuracy(record: RunRecord) -> float | None:
@@ -43,6 +45,18 @@ def accuracy_until(step: int) -> Metric:
     return metric
 
 
+def whole_batch_accuracy(record: RunRecord) -> float | None:
+    """The last accuracy as a loader has it that drops the last batch; None where the run did not record it."""
+    values = [row.get(_WHOLE) for row in _last(record)]
+    return None if None in values else _mean(100 * float(value) for value in values if value is not None)
+
+
+def best_whole_batch_accuracy(record: RunRecord) -> float | None:
+    """The best evaluation on whole batches."""
+    values = [row.get(_WHOLE) for row in record.metrics]
+    return None if not values or None in values else max(100 * float(value) for value in values if value is not None)
+
+
 def soft_accuracy(record: RunRecord) -> float | None:
     """The last accuracy of the network as it is trained, before it is made Boolean."""
     return _mean(100 * row["test_soft"] for row in _last(record))
@@ -56,6 +70,12 @@ def discretisation_gap(record: RunRecord) -> float | None:
 def generalisation_gap(record: RunRecord) -> float | None:
     """Train less test accuracy of the circuit, in percentage points."""
     return _mean_of(record, "generalisation_gap")
+
+
+def repetition(record: RunRecord) -> tuple[int, int, int]:
+    """What tells a run from the others of its configuration: methods are compared where these agree."""
+    config = record.config
+    return config.wiring_seed, config.split_seed, config.seed
 
 
 def diagnostic(record: RunRecord, name: str, *path: str | int, step: int | None = None) -> Any:
@@ -85,12 +105,16 @@ def curve(record: RunRecord) -> list[tuple[int, float]]:
     return [(row["step"], _test(row)) for row in record.metrics]
 
 
-def summarise(values: Iterable[float | None], unit: str = "%") -> Value | None:
-    """Mean and sample standard deviation of those that are numbers; None of none."""
+def summarise(values: Iterable[float | None], unit: str = "%", *, population: bool = False) -> Value | None:
+    """Mean and standard deviation of those that are numbers; None of none.
+
+    The sample's deviation, (Σ (x - x̄)² / (n - 1))^½, or the ``population``'s, with n below, as numpy's std has it.
+    """
     numbers = [float(value) for value in values if value is not None and math.isfinite(value)]
     if not numbers:
         return None
-    return Value(_exact_mean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None, len(numbers), unit)
+    deviation = statistics.pstdev if population else statistics.stdev
+    return Value(_exact_mean(numbers), deviation(numbers) if len(numbers) > 1 else None, len(numbers), unit)
 
 
 def mean_curve(curves: Sequence[Sequence[tuple[int, float]]]) -> tuple[list[int], list[float], list[float]]:

@@ -6,12 +6,14 @@
 So the plan and the outcome cannot disagree.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from gatefit.experiments.catalogue import wording
-from gatefit.experiments.catalogue.reading import Metric, last_accuracy, summarise
+from gatefit.experiments.catalogue.noise import error_of, exceeds, single_run_noise
+from gatefit.experiments.catalogue.reading import Metric, best_accuracy, last_accuracy, summarise
 from gatefit.experiments.outcome import (
     SCALES,
     Cell,
@@ -24,10 +26,11 @@ from gatefit.experiments.outcome import (
     RunRecord,
     Scale,
     Table,
+    Undecided,
     Value,
 )
 from gatefit.experiments.paper_values import Block
-from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, runs
+from gatefit.experiments.scales import METHOD_NAMES, SETTINGS, dataset_name, rule_runs, runs
 from gatefit.training.config import RunConfig
 
 NOT_HERE: Final = "data set not part of this scale"
@@ -36,12 +39,13 @@ NO_RUNS: Final = "no finished run yet"
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison within a claim; ``holds`` is None where runs are missing."""
+    """One comparison within a claim; ``holds`` is None where runs are missing, or for the reason in ``why``."""
 
     holds: bool | None
     evidence: str
     counts: bool = True
     """Whether the claim waits for it: not for a data set that the scale does not have."""
+    why: Undecided = ""
 
 
 class Sheet:
@@ -55,6 +59,7 @@ class Sheet:
         self._notes: list[str] = []
         self._configs: dict[str, RunConfig] = {}
         self._datasets: list[str] = []
+        self._noise: dict[str, float | None] = {}
 
     def has(self, dataset: str) -> bool:
         """Whether this scale runs the data set."""
@@ -65,10 +70,18 @@ class Sheet:
         return dataset_name(self.scale, dataset)
 
     def configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
-        """The runs of a method on a data set, one for each seed."""
+        """The runs of a method on a data set, one for each repetition."""
+        self._mention(dataset)
+        return runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def rule_configs(self, dataset: str, method: str, **changes: Any) -> list[RunConfig]:
+        """The same with the rule of thumb's class scores, one wiring and one split, one for each seed."""
+        self._mention(dataset)
+        return rule_runs(self.scale, self.seeds, dataset, method, **changes)
+
+    def _mention(self, dataset: str) -> None:
         if dataset not in self._datasets:
             self._datasets.append(dataset)
-        return runs(self.scale, self.seeds, dataset, method, **changes)
 
     def get(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
         """The finished ones among these runs."""
@@ -83,7 +96,19 @@ class Sheet:
         self, dataset: str, method: str, metric: Metric = last_accuracy, unit: str = "%", **changes: Any
     ) -> Value | None:
         """A figure of those runs: mean and standard deviation over seeds."""
-        return summarise(map(metric, self.records(dataset, method, **changes)), unit)
+        return self._summarise(self.records(dataset, method, **changes), metric, unit)
+
+    def _summarise(
+        self, records: Sequence[RunRecord], metric: Metric, unit: str, *, population: bool = False
+    ) -> Value | None:
+        """The figure; the accuracy of one run gets the noise that several like it have."""
+        value = summarise(map(metric, records), unit, population=population)
+        if value is None or value.count > 1 or metric not in (last_accuracy, best_accuracy):
+            return value
+        dataset = records[0].config.dataset
+        if dataset not in self._noise:
+            self._noise[dataset] = single_run_noise(self.results, dataset)
+        return replace(value, error=self._noise[dataset])
 
     def methods(
         self, dataset: str, methods: Sequence[str], metric: Metric = last_accuracy, **changes: Any
@@ -104,13 +129,19 @@ class Sheet:
         return self.cell_of(self.configs(dataset, method, **changes), paper, metric, unit)
 
     def cell_of(
-        self, configs: Sequence[RunConfig], paper: Value | str | None, metric: Metric = last_accuracy, unit: str = "%"
+        self,
+        configs: Sequence[RunConfig],
+        paper: Value | str | None,
+        metric: Metric = last_accuracy,
+        unit: str = "%",
+        *,
+        population: bool = False,
     ) -> Cell:
-        """The same for an explicit list of runs."""
+        """The same for an explicit list of runs; ``population``: with the population's standard deviation."""
         if not configs:
             return Cell(None, paper, NOT_HERE)
         found = self.get(configs)
-        value = summarise(map(metric, found), unit)
+        value = self._summarise(found, metric, unit, population=population)
         if not found:
             note = NO_RUNS
         elif value is None:
@@ -149,23 +180,31 @@ class Sheet:
         """What the accuracy of a run is called: short runs have no ten evaluations at their end to speak of."""
         return "last-10 accuracy" if self.scale == "paper" else "accuracy at the end"
 
-    def claim(self, text: str, *parts: Part) -> None:
-        """A claim of the paper: false if a part is, true if all are, open if one that counts is."""
+    def claim(self, text: str, *parts: Part, id: str = "", where: str = "", definition: bool = False) -> None:
+        """A claim of the paper, cited by ``id``: false if a part is, true if all are, open if one that counts is.
+
+        ``where`` says which runs decide it, where they are not those of the scale.
+        """
         waiting = [part for part in parts if part.counts]
         holds: bool | None = None
+        why: Undecided = ""
         if any(part.holds is False for part in waiting):
             holds = False
         elif waiting and all(part.holds for part in waiting):
             holds = True
+        elif reasons := {part.why for part in waiting if part.holds is None}:
+            # What is missing could still refute; what is level cannot.
+            why = "" if "" in reasons else "inconclusive" if "inconclusive" in reasons else "level"
         evidence = "; ".join(part.evidence for part in parts) or NO_RUNS
         if self.scale == "tiny":
             # Forty steps on stand-ins show that the machinery works, not what the paper says.
-            holds, evidence = None, f"tiny scale cannot say: {evidence}"
-        self._checks.append(Check(text, holds, evidence))
+            holds, why, evidence = None, "", f"tiny scale cannot say: {evidence}"
+        left_out = len(waiting) < len(parts)
+        self._checks.append(Check(text, holds, evidence, id or _slug(text), why, definition, where, left_out))
 
-    def theorem(self, text: str, holds: bool, evidence: str) -> None:
-        """A claim that is computed, at whatever scale."""
-        self._checks.append(Check(text, holds, evidence))
+    def theorem(self, text: str, holds: bool, evidence: str, *, id: str = "", definition: bool = False) -> None:
+        """A claim that is computed, at whatever scale; ``definition`` where it cannot fail."""
+        self._checks.append(Check(text, holds, evidence, id or _slug(text), definition=definition))
 
     def absent(self, dataset: str) -> Part:
         """A part for a data set that this scale does not have."""
@@ -183,7 +222,8 @@ class Sheet:
             tuple(self._tables),
             tuple(self._figures),
             tuple(self._checks),
-            (*self._notes, *(note for note in general if note not in self._notes)),
+            tuple(self._notes),
+            tuple(general),
             tuple(record for record in self.results.used if record.identity in self._configs),
             tuple(config for identity, config in self._configs.items() if identity in missing),
         )
@@ -196,17 +236,22 @@ def above(
     paper: tuple[Value | None, Value | None] = (None, None),
     *,
     by: float = 0.0,
+    ties: bool = False,
 ) -> Part:
-    """``high`` is more than ``low`` by more than ``by``."""
+    """``high`` is more than ``low`` by more than ``by``; with ``ties``, or not told apart from that."""
     (high_name, a), (low_name, b) = high, low
     where = f"{what}: " if what else ""
     if a is None or b is None:
         return Part(None, f"{where}{NO_RUNS} of {high_name if a is None else low_name}")
     theirs = paper[0].mean - paper[1].mean if paper[0] is not None and paper[1] is not None else None
     said = f" (paper: {theirs:+.2f})" if theirs is not None else ""
-    difference = a.mean - b.mean
-    text = f"{where}{high_name} {wording.number(a)}, {low_name} {wording.number(b)}: {difference:+.2f}{said}"
-    return Part(difference > by, text)
+    difference, error = a.mean - b.mean, error_of(a, b, paper)
+    noise = "" if error is None else f" ± {error:.2f}"
+    text = f"{where}{high_name} {wording.number(a)}, {low_name} {wording.number(b)}: {difference:+.2f}{noise}{said}"
+    holds, why = exceeds(difference, error, by)
+    if holds is None and ties:
+        holds, why = True, ""
+    return Part(holds, text, why=why)
 
 
 def paper_row(block: Block, methods: Sequence[str], column: object) -> dict[str, Value | None]:
@@ -232,8 +277,9 @@ def best_of(
     if paper is not None:
         theirs = paper.get(method), paper.get(rival)
     part = above(what, (method, mine), (rival, known[rival]), theirs)
-    # One better rival refutes; to be best, every rival must have been run.
-    return Part(None, f"{part.evidence}, without {', '.join(missing)}") if part.holds and missing else part
+    # One better rival refutes; to be best, or level with the best, every rival must have been run.
+    waiting = part.holds is not False and missing
+    return Part(None, f"{part.evidence}, without {', '.join(missing)}") if waiting else part
 
 
 def loss(
@@ -245,6 +291,11 @@ def loss(
         return None, f"{name}: {NO_RUNS}{where}"
     said = f" (paper: {theirs:.2f})" if theirs is not None else ""
     return before.mean - after.mean, f"{name} loses {before.mean - after.mean:.2f} points{where}{said}"
+
+
+def _slug(text: str) -> str:
+    """A name for a check that was given none."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def experiment(

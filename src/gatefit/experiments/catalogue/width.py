@@ -4,7 +4,7 @@ import itertools
 
 from gatefit.experiments.catalogue.sheet import NO_RUNS, Part, Sheet, above, best_of, experiment
 from gatefit.experiments.outcome import Cell, Experiment, Panel, Series, Value
-from gatefit.experiments.paper_values import paper
+from gatefit.experiments.paper_values import paper, paper_number
 from gatefit.experiments.scales import MAIN_METHODS, METHOD_NAMES, WIDTHS, width_name
 
 LAYERS = (1, 3, 6)
@@ -42,6 +42,7 @@ def show_widths(sheet: Sheet) -> None:
     sheet.claim(
         "At L=1 the gap from Soft-Mix to M-CovJac widens with every doubling of the width",
         Part(grows, f"CovJac less Soft-Mix, paper's in brackets: {text}"),
+        id="gap-widens",
     )
     ends = ((last, WIDTHS["paper"][-1], "M-CovJac", "Soft-Mix"), (first, WIDTHS["paper"][0], "Soft-Mix", "M-CovJac"))
     for (width, theirs, high, low), where in zip(ends, ("largest", "smallest"), strict=True):
@@ -49,17 +50,25 @@ def show_widths(sheet: Sheet) -> None:
         sheet.claim(
             f"At L=1 {high} is ahead of {low} at the {where} width",
             above(f"k={width_name(width)}", (high, mine[high]), (low, mine[low]), (row[high], row[low])),
+            id=f"ahead-at-{where}",
         )
     for depth in LAYERS[1:]:
         parts = []
         for width, theirs in zip(widths, WIDTHS["paper"], strict=True):
             row = {METHOD_NAMES[m]: block[f"{depth}/{theirs}", m] for m in MAIN_METHODS}
             parts.append(best_of(f"k={width_name(width)}", v[depth, width], paper=row))
-        sheet.claim(f"M-CovJac is the best method at every width at L={depth}", *parts)
-        sheet.claim(f"M-CovJac is the best method at the smallest width at L={depth}", parts[0])
+        sheet.claim(f"M-CovJac is the best method at every width at L={depth}", *parts, id=f"best-everywhere-{depth}")
+        text = f"M-CovJac is the best method at the smallest width at L={depth}"
+        sheet.claim(text, parts[0], id=f"best-at-smallest-{depth}")
+    twice = {
+        METHOD_NAMES[m]: (paper_number("tab:width-scaling", "6/64000", m), paper_number("tab:mnist-main", m, "mnist"))
+        for m in MAIN_METHODS
+        if m != "gumbel-st"
+    }
+    both = ", ".join(f"{name} {here:.2f} and {there:.2f}" for name, (here, there) in twice.items())
     sheet.note(
         "The paper's own table has Soft-Mix ahead of M-CovJac at L=6, k=16k, and its figures for k=64k, L=6 differ "
-        "from those of tab:mnist-main (Soft-Mix 98.07 and 98.29, M-STE 98.00 and 98.09, CovJac 98.21 and 98.30)."
+        f"from those of tab:mnist-main ({both})."
     )
 
 
@@ -111,19 +120,25 @@ def show_exponents(sheet: Sheet) -> None:
                 ("Soft-Mix", alphas["soft-mix"]),
                 (block[m, "alpha"], block["soft-mix", "alpha"]),
             ),
+            id=f"falls-faster-{m}",
         )
     squares = {METHOD_NAMES[m]: fit.r_squared or 0.0 for m, fit in fits.items()}
     text = ", ".join(f"{name} {value:.4f}" for name, value in squares.items()) or NO_RUNS
     fitted = len(fits) == len(MAIN_METHODS)
     sheet.claim(
-        "The power law fits every method with R² > 0.99", Part(min(squares.values()) > 0.99 if fitted else None, text)
+        "The power law fits every method with R² > 0.99",
+        Part(min(squares.values()) > 0.99 if fitted else None, text),
+        id="r-squared",
     )
     again = {m: power_law(WIDTHS["paper"], _typed(m)) for m in MAIN_METHODS}
     words = (f"{METHOD_NAMES[m]} α = {fit.alpha:.3f}, R² = {fit.r_squared:.3f}" for m, fit in again.items())
     sheet.note(f"The same fit to the paper's own table gives {', '.join(words)}.")
     one = {m: again[m].width_for_error(1.0) / 1e6 for m in ("soft-mix", "multilinear-covjac")}
+    label = "app:width-scaling"
+    said = paper_number(label, "multilinear-covjac", "k"), paper_number(label, "soft-mix", "M")
     sheet.note(
-        f"The paper says that 1 % error needs 230k neurons of CovJac and 2.1M of Soft-Mix; its own table gives "
+        f"The paper says that 1 % error needs {said[0]:.0f}k neurons of CovJac and {said[1]}M of Soft-Mix; its own "
+        "table gives "
         f"{one['multilinear-covjac']:.1f}M and {one['soft-mix']:.0f}M."
     )
 
@@ -162,10 +177,11 @@ def show_budget(sheet: Sheet) -> None:
         rows,
         best="rows",
     )
-    sheet.claim("M-CovJac beats Soft-Mix at every matched budget of parameters", *parts)
+    sheet.claim("M-CovJac beats Soft-Mix at every matched budget of parameters", *parts, id="every-budget")
+    same = ("3/64000", "multilinear-covjac")
     sheet.note(
-        "The paper's row for L=3, k=64k has 98.21 %, its width table 97.91 %. Its budgets are those of one layer: "
-        "128k and 256k, for every depth."
+        f"The paper's row for L=3, k=64k has {paper_number('tab:param-budget', *same)} %, its width table "
+        f"{paper_number('tab:width-scaling', *same)} %. Its budgets are those of one layer, for every depth."
     )
     sheet.note("A circuit four times as wide also has four times the gates when deployed.")
 

@@ -1,0 +1,48 @@
+"""The two commands of the README: the demo installs what it needs, the tests add the rest to the same place."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import require_tool
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """What `make TARGET` would run in a fresh clone."""
+    make = require_tool("make")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def plan(target):
+        done = subprocess.run([make, "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return re.findall(r"pip install .*|gatefit demo|pytest -m", done.stdout)
+
+    return plan
+
+
+def test_the_demo_installs_what_training_needs_and_no_more(planned):
+    install, run = planned("demo")
+    assert install.rstrip("; \\").endswith("--constraint constraints.txt --editable '.[train]'")
+    assert run == "gatefit demo"
+
+
+def test_the_tests_install_all_at_once(planned):
+    install, run = planned("test")
+    assert install.endswith("--constraint constraints.txt --editable '.[dev]'")
+    assert run == "pytest -m"
+
+
+def test_one_adds_to_the_other(planned, tmp_path):
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").touch()
+    (tmp_path / ".venv" / ".installed-train").touch()
+    assert planned("demo") == ["gatefit demo"]
+    assert len(planned("test")) == 2
+    (tmp_path / ".venv" / ".installed").touch()
+    assert planned("test") == ["pytest -m"]
