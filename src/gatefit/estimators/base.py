@@ -30,6 +30,7 @@ from gatefit.estimators.export import export_circuit
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features, take
 from gatefit.estimators.networks import made_from, new_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
+from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
@@ -162,20 +163,25 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, targets, weights, strata = take(X, kept), targets[kept], weights[kept], strata[kept]
-        encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X)
+        encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X, tails=classes == 1)
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
-        data, measured = training_set(encoder.transform(X), targets, weights, apart, self._whole("batch_size", 1), seed)
+        bits = encoder.transform(X)
+        data, measured = training_set(bits, targets, weights, apart, self._whole("batch_size", 1), seed)
         done = self.n_iter_ if continues else 0
         config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
         made = made_from(config, self.encoder, self.thresholds)
         if continues:
-            refuse_changes(vars(self).get("_made_from") or self.network_.configuration, made)
+            refuse_changes(self._made_from, made)
             network = copy.deepcopy(self.network_)
             self._resume(network)
         else:
             class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
-            network = new_network(config, encoder, classes, class_names, target_range)
+            preferred = None
+            if classes > 1 and config.wiring == "auto":
+                seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
+                preferred = preferred_bits(encoder, bits, targets, seen)
+            network = new_network(config, encoder, classes, class_names, target_range, preferred)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
             config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)

@@ -15,6 +15,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.validation import validate_data
 
 from gatefit.encoders import Encoder, OneHot, Table
+from gatefit.estimators.tails import with_tails
 
 ROWS_AT_ONCE = 1 << 26
 """Bits that are held as bytes at a time while predicting."""
@@ -108,10 +109,11 @@ def read_weights(weights: Any, x: Any) -> Float64[np.ndarray, " samples"]:
     return np.asarray(checked)
 
 
-def fit_encoder(encoder: Any, thresholds: int, x: Any) -> Encoder:
-    """A new encoder with the parameters of the given one, fitted to ``x``."""
+def fit_encoder(encoder: Any, thresholds: int, x: Any, *, tails: bool = False) -> Encoder:
+    """A new encoder with the parameters of the given one, fitted to ``x``; "auto" resolves ``tails`` if told."""
     if isinstance(encoder, str) and encoder == "auto":
-        fitted: Encoder = Table(thresholds=thresholds).fit(x)
+        table = Table(thresholds=thresholds).fit(x)
+        fitted: Encoder = with_tails(table, x) if tails else table
     elif isinstance(encoder, Encoder):
         fitted = type(encoder)(**encoder.parameters()).fit(x)
     else:

@@ -1,14 +1,16 @@
 """The network that an estimator's configuration describes, new or continued.
 
 wiring "auto"    unique pairs; where a layer has more gates than pairs, every pair once before any a second time;
-                 of a single bit both operands are that bit
+                 of a single bit both operands are that bit; of some bits that are preferred, three quarters of the
+                 first layer's gates read only them
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import torch
-from jaxtyping import Int32
+from jaxtyping import Int32, Int64
 from torch import Tensor
 
 from gatefit.encoders import Encoder
@@ -16,6 +18,9 @@ from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
 from gatefit.training.config import RunConfig
 from gatefit.wirings import unique_wiring
+
+PREFERRED_SHARE: Final = 0.75
+"""The share of the first layer's gates that read only preferred bits, where there are such."""
 
 
 def every_pair_wiring(inputs: int, gates: int, *, generator: torch.Generator) -> Int32[Tensor, "2 gates"]:
@@ -29,9 +34,17 @@ def every_pair_wiring(inputs: int, gates: int, *, generator: torch.Generator) ->
 
 
 def new_network(
-    config: RunConfig, encoder: Encoder, classes: int, class_names: tuple[str, ...], target_range: tuple[float, float]
+    config: RunConfig,
+    encoder: Encoder,
+    classes: int,
+    class_names: tuple[str, ...],
+    target_range: tuple[float, float],
+    preferred: Int64[np.ndarray, " preferred"] | None = None,
 ) -> LogicNetwork:
-    """An untrained network; a method that has no circuit is refused here, before the work."""
+    """An untrained network; a method that has no circuit is refused here, before the work.
+
+    ``preferred`` are bits that most gates of the first layer read, where the wiring is "auto".
+    """
     assert config.width is not None, "resolved by the estimator"
     network = LogicNetwork(
         encoder.bits,
@@ -39,7 +52,7 @@ def new_network(
         config.width,
         config.depth,
         method=config.method,
-        wiring=_wiring(config, encoder.bits, config.width) if config.wiring == "auto" else config.wiring,
+        wiring=_wiring(config, encoder.bits, config.width, preferred) if config.wiring == "auto" else config.wiring,
         readout=config.readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         target_range=target_range,
@@ -53,14 +66,21 @@ def new_network(
     return network
 
 
-def _wiring(config: RunConfig, bits: int, width: int) -> Any:
+def _wiring(config: RunConfig, bits: int, width: int, preferred: Int64[np.ndarray, " preferred"] | None) -> Any:
     sizes = [bits, *[width] * (config.depth - 1)]
-    if all(inputs * (inputs - 1) // 2 >= width for inputs in sizes):
+    if preferred is None and all(inputs * (inputs - 1) // 2 >= width for inputs in sizes):
         return "unique"
-    return [
+    layers = [
         every_pair_wiring(inputs, width, generator=stream(config.wiring_seed, f"wiring/{i}"))
         for i, inputs in enumerate(sizes)
     ]
+    if preferred is not None:
+        generator = stream(config.wiring_seed, "wiring/preferred")
+        among = every_pair_wiring(len(preferred), int(PREFERRED_SHARE * width), generator=generator)
+        nodes = torch.as_tensor(preferred, dtype=torch.int32)[among.long()]
+        both = torch.cat([nodes, layers[0][:, nodes.shape[1] :]], dim=1)
+        layers[0] = both[:, torch.randperm(width, generator=generator)]
+    return layers
 
 
 CONFIGURED: Final = (

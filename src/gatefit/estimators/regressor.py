@@ -44,7 +44,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         temperature: of the method, where it has one.
         wiring: "unique", "stride" or "random"; "auto" is unique, but reads pairs again once all have been read.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
-        thresholds: the most bits that a column of numbers gets from encoder="auto".
+        thresholds: the most bits that a column of numbers gets from encoder="auto", apart from up to eight more in
+            its tails, as long as they leave eight samples beyond.
         early_stopping: keep a validation set apart, stop when its R² has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
         validation_fraction: the part of the samples that is kept apart; 10,000 at most.
