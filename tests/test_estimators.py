@@ -281,9 +281,9 @@ def test_early_stopping_keeps_the_best_network(breast_cancer):
 
 def test_early_stopping_is_automatic_for_large_tables_and_for_regression():
     X, y = make_friedman1(10_000, random_state=0)
-    model = regressor(width=75, depth=1, steps=4).fit(X, y)
+    model = regressor(width=115, depth=1, steps=4).fit(X, y)
     assert "validation_score" in model.history_[-1]
-    assert "validation_score" not in regressor(width=75, depth=1, steps=4).fit(X[:-1], y[:-1]).history_[-1]
+    assert "validation_score" not in regressor(width=115, depth=1, steps=4).fit(X[:-1], y[:-1]).history_[-1]
 
 
 def test_early_stopping_on_tiny_data_trains_on_all_of_it(iris):
