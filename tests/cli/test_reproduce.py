@@ -187,7 +187,7 @@ def test_a_run_that_fails_is_told_and_the_table_is_shown_all_the_same(gatefit, t
     outcome = gatefit("reproduce", "app:entropy", *TINY, "--store", tmp_path / "store")
     assert outcome.code == 1
     assert outcome.out.startswith("app:entropy")
-    assert outcome.err.splitlines()[-1] == "2 runs failed: the loss is nan at step 3"
+    assert outcome.err.splitlines()[-1] == "8 runs failed: the loss is nan at step 3"
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum
+from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import check_bits
 
 BITS_AT_ONCE: Final = 2**26
 """Input bits that are held at a time, a byte each."""
+LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 def input_batches(circuit: Circuit, x: object) -> Iterator[Bool[np.ndarray, "samples inputs"]]:
@@ -55,6 +56,9 @@ def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples c
         raise TypeError("an Affine readout gives a value, not class probabilities; use circuit.predict(x)")
     temperature = circuit.readout.temperature if isinstance(circuit.readout, GroupSum) else 1.0
     values = scores(circuit, x)
+    if isinstance(circuit.readout, Linear):
+        # Sums beyond float32 are infinite, and infinity less itself is no number.
+        values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
     powers = np.exp((values - values.max(axis=1, keepdims=True)) / np.float64(temperature))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
