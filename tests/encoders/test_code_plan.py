@@ -1,12 +1,11 @@
 """Many columns at once are the same as column by column, and cost no more calls for more columns."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from calls import calls
 from gatefit.encoders import OneHot, Table
 from gatefit.encoders.frames import Columns, read_columns
 
@@ -83,23 +82,6 @@ def test_categories_of_numbers_go_column_by_column():
     x = np.array([[1, 5], [2, 6], [3, 5]])
     encoder = OneHot().fit(x)
     assert np.array_equal(encoder.transform(x), one_by_one(encoder, x))
-
-
-def calls(function, *arguments):
-    """Python functions that one call makes, the second time, when all that is made once is there."""
-    function(*arguments)
-    count = 0
-
-    def counted(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(counted)
-    try:
-        function(*arguments)
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=["array", "frame"])
