@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from gatefit.compiled import njit
+from gatefit.ops.sixteen_numba import float_of_bits
 
 _WIDTH: Final = 16
 """Columns that are added up side by side: a register of AVX-512."""
@@ -34,14 +35,6 @@ def _fma(typing_context, a, b, c):
 
 
 @intrinsic
-def _float_of_bits(typing_context, bits):
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.float32))
-
-    return types.float32(types.int32), generate
-
-
-@intrinsic
 def _bits_of_float(typing_context, x):
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.int32))
@@ -51,7 +44,7 @@ def _bits_of_float(typing_context, x):
 
 @_inlined
 def _power_of_two(n):
-    return _float_of_bits((n + int32(127)) << int32(23))
+    return float_of_bits((n + int32(127)) << int32(23))
 
 
 @_inlined

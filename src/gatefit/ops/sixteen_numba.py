@@ -34,7 +34,7 @@ NORMS: Final = np.square(G).sum(-1).astype(np.int8)
 
 
 @intrinsic
-def _float_of_bits(typing_context, bits):
+def float_of_bits(typing_context, bits):
     """The float32 whose bits these are."""
 
     def generate(context, builder, signature, arguments):
@@ -58,7 +58,7 @@ def _exp_float32(x):
     p = p * r + float32(1.6666666683e-1)
     p = p * r + float32(5.0000000143e-1)
     p = (p * r * r + r) + float32(1.0)
-    return p * _float_of_bits((int32(n) + int32(127)) << int32(23))
+    return p * float_of_bits((int32(n) + int32(127)) << int32(23))
 
 
 def exp_of_negative(x):
