@@ -9,7 +9,7 @@ from fake_runs import fake_results, paper_like
 from gatefit.datasets import DATASETS
 from gatefit.experiments.estimate import estimate
 from gatefit.experiments.outcome import SCALES, Outcome, Results, Value
-from gatefit.experiments.paper_sections import TEXT
+from gatefit.experiments.paper_text import TEXT
 from gatefit.experiments.paper_values import paper_labels
 from gatefit.experiments.registry import EXPERIMENTS, experiment, labels
 from gatefit.experiments.scales import MAIN_METHODS, WIDTHS, counted_evaluations

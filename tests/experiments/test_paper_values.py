@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gatefit.experiments.outcome import Value
-from gatefit.experiments.paper_sections import TEXT
-from gatefit.experiments.paper_text import CIRCUIT_SIZE, SIZES
+from gatefit.experiments.paper_text import CIRCUIT_SIZE, SIZES, TEXT
 from gatefit.experiments.paper_values import paper, paper_labels, paper_number
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper"

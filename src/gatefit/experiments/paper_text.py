@@ -1,6 +1,28 @@
-"""Numbers that the paper states beside its tables, in proofs, paragraphs and footnotes: blocks of ``paper_values``."""
+"""Numbers that the paper states beside its tables, in sections, proofs and footnotes: blocks of ``paper_values``."""
 
 from typing import Final
+
+TEXT: Final[dict[str, str]] = {
+    "app:depth-h6": """
+             text[pp]  appendix[pp]  floor
+    adult    0.04      0.02          -
+    cifar10  -         -             58
+    """,
+    "app:width-scaling": """
+                        k[k]  M[M]
+    multilinear-covjac  230   -
+    soft-mix            -     2.1
+    """,
+    "app:cost": """
+                        distances[ops]  softmax[ops]  mixture[ops]  together[ops]
+    multilinear-covjac  120             47            30            200
+    """,
+    "app:codebook-neurons": """
+            strong-least  strong-most  constant-least  constant-most
+    others  16            21           4               10
+    """,
+}
+"""By the label of the section."""
 
 TEXT_BLOCKS: Final[dict[str, str]] = {
     "app:basis-futility": """
@@ -31,6 +53,7 @@ TEXT_BLOCKS: Final[dict[str, str]] = {
     ratio    4          1        0.8
     """,
 }
+"""By the label of the table or section that they stand beside."""
 
 SIZES: Final[dict[str, tuple[str, str]]] = {
     "mlp-3x64": ("59k", "59k MACs"),

@@ -1,4 +1,4 @@
-"""The paper's own numbers, by label: with ``paper_sections``, the only results in gatefit that are typed in.
+"""The paper's own numbers, by label: with ``paper_text``, the only results in gatefit that are typed in.
 
     block[row, column] -> Value       mean ± standard deviation over the paper's three seeds, where it gives one
 
@@ -11,8 +11,7 @@ from functools import cache
 from typing import Final
 
 from gatefit.experiments.outcome import Value
-from gatefit.experiments.paper_sections import TEXT
-from gatefit.experiments.paper_text import TEXT_BLOCKS
+from gatefit.experiments.paper_text import TEXT, TEXT_BLOCKS
 
 PAPER_SEEDS: Final = 3
 
