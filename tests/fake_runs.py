@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gatefit.experiments.outcome import Results, RunRecord, Scale
+from gatefit.experiments.record import RunRecord
+from gatefit.paper.outcome import Results, Scale
 from gatefit.training.config import RunConfig
 
 Rule = Callable[[RunConfig], float]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.training.config import RunConfig
 
 BASE = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)

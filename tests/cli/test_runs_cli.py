@@ -57,7 +57,7 @@ def test_list_filters(gatefit, store, refused):
 
 def test_missing_lists_what_labels_wait_for(gatefit, tmp_path, refused):
     """By label and scale with the command; the runs themselves for a label that is asked for."""
-    from gatefit.experiments.registry import experiment
+    from gatefit.paper.registry import experiment
 
     plan = experiment("tab:h7-cross-dataset").plan("tiny", (0,))
     folder = tmp_path / "store"

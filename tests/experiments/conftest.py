@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from runner_cases import LONG

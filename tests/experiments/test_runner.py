@@ -9,9 +9,9 @@ import pytest
 from gatefit.datasets import DatasetError
 from gatefit.experiments import work
 from gatefit.experiments.estimate import estimate, run_seconds, step_seconds
-from gatefit.experiments.outcome import Results
 from gatefit.experiments.runner import plan_units, run_all
 from gatefit.experiments.store import Store, StoreError
+from gatefit.paper.outcome import Results
 from gatefit.training.folder import read_made
 from gatefit.training.loop import TrainingDivergedError
 from runner_cases import BASE, LONG, facts

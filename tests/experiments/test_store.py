@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store, StoreError, default_store
 from gatefit.training.config import RunConfig
 from gatefit.training.machine import FIELDS, code_version, machine

@@ -9,9 +9,10 @@ import pytest
 
 from gatefit.experiments.export import Export, open_results, public_error, write_export
 from gatefit.experiments.intake import FinalDiagnostics, import_runs, read_run_folder
-from gatefit.experiments.outcome import Results, RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store, StoreError
+from gatefit.paper.outcome import Results
 from gatefit.training.config import RunConfig
 from gatefit.training.folder import RunFolderError
 from gatefit.training.runs import execute
@@ -251,7 +252,7 @@ import sys
 from pathlib import Path
 from gatefit.experiments.export import open_results, write_export
 from gatefit.experiments.estimate import estimate
-from gatefit.experiments.outcome import Results
+from gatefit.paper.outcome import Results
 from gatefit.training.config import RunConfig
 for folder in ({str(filled)!r}, {str(tmp_path)!r}):
     with open_results(Path(folder)) as source:

@@ -1,14 +1,18 @@
-"""The verbs, put together; heavy libraries are imported by a verb when it runs, never by ``--help``."""
+"""The verbs, put together; heavy libraries are imported by a verb when it runs, never by ``--help``.
+
+The paper's verbs are no part of this package: their modules are imported when one of them is asked for or listed.
+"""
 
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import TextIOWrapper
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, ClassVar, TextIO
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 import gatefit
 from gatefit.cli import (
@@ -20,8 +24,6 @@ from gatefit.cli import (
     info,
     predict,
     prune,
-    report,
-    reproduce,
     runs,
     synth,
     train,
@@ -31,7 +33,18 @@ from gatefit.cli.compiling import announced
 from gatefit.cli.errors import explain, one_line
 
 
-class Verbs(TyperGroup):
+class LaterVerbs(TyperGroup):
+    """A group that knows some verbs by their name alone, until they are asked for or listed."""
+
+    later: ClassVar[Mapping[str, Callable[[], typer.Typer]]] = {}
+    """By name: what imports the verb, and returns it as the only command of an app."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, or None."""
+        return get_command(self.later[cmd_name]()) if cmd_name in self.later else super().get_command(ctx, cmd_name)
+
+
+class Verbs(LaterVerbs):
     """Turns errors that a user can mend into one line and an exit code."""
 
     def main(
@@ -99,9 +112,53 @@ def _root(
         typer.echo(context.get_help())
 
 
-def _add(name: str, verb: Callable[..., None], examples: tuple[str, ...], *, kernels: bool = True) -> None:
+def _add(
+    name: str,
+    verb: Callable[..., None],
+    examples: tuple[str, ...],
+    *,
+    kernels: bool = True,
+    to: typer.Typer = app,
+) -> None:
     # Paragraphs, so that every example is a line of its own.
-    app.command(name, epilog="\n\n".join(("Example:", *examples)))(announced(verb) if kernels else verb)
+    to.command(name, epilog="\n\n".join(("Example:", *examples)))(announced(verb) if kernels else verb)
+
+
+def _reproduce() -> typer.Typer:
+    from gatefit.paper.verbs import reproduce
+
+    return _alone("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
+
+
+def _report() -> typer.Typer:
+    from gatefit.paper.verbs import report
+
+    return _alone("report", report.report, report.EXAMPLE, kernels=False)
+
+
+def _missing() -> typer.Typer:
+    from gatefit.paper.verbs import missing
+
+    return _alone("missing", missing.missing, missing.EXAMPLE, kernels=False)
+
+
+def _alone(name: str, verb: Callable[..., None], examples: tuple[str, ...], *, kernels: bool = True) -> typer.Typer:
+    app_of_one = typer.Typer(add_completion=False)
+    _add(name, verb, examples, kernels=kernels, to=app_of_one)
+    return app_of_one
+
+
+def _in_its_place() -> None:
+    """What stands in the order of the verbs for one that is imported later; it is never called."""
+
+
+class RunsVerbs(LaterVerbs):
+    """The verbs on the runs of a store, and the paper's list of what is missing there."""
+
+    later: ClassVar = {"missing": _missing}
+
+
+Verbs.later = {"reproduce": _reproduce, "report": _report}
 
 
 _add("train", train.train, train.EXAMPLE)
@@ -113,9 +170,10 @@ _add("predict", predict.predict, predict.EXAMPLE)
 _add("export", export.export, export.EXAMPLE, kernels=False)
 _add("info", info.info, info.EXAMPLE, kernels=False)
 _add("datasets", datasets.datasets, datasets.EXAMPLE, kernels=False)
-app.add_typer(runs.app, name="runs")
-_add("reproduce", reproduce.reproduce, reproduce.EXAMPLE)
-_add("report", report.report, report.EXAMPLE, kernels=False)
+runs.app.command("missing")(_in_its_place)
+app.add_typer(runs.app, name="runs", cls=RunsVerbs)
+app.command("reproduce")(_in_its_place)
+app.command("report")(_in_its_place)
 _add("view", view.view, view.EXAMPLE, kernels=False)
 _add("synth", synth.synth, synth.EXAMPLE)
 _add("prune", prune.prune, prune.EXAMPLE)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatefit.cli import output, runs_missing
+from gatefit.cli import output
 from gatefit.cli.errors import FAILED, UserError, check_choice, one_line
 from gatefit.cli.options import AsJson, DataDir
 from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
     from gatefit.experiments.export import ResultSource
-    from gatefit.experiments.outcome import RunRecord
+    from gatefit.experiments.record import RunRecord
 
 EXAMPLE = (
     "gatefit runs list --dataset monks-2 --status finished",
@@ -58,9 +58,6 @@ class Diagnostics(str, Enum):
     curves = "curves"
     ends = "ends"
     none = "none"
-
-
-app.command("missing", epilog=runs_missing.EPILOG)(runs_missing.missing)
 
 
 @app.callback()

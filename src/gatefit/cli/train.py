@@ -102,7 +102,7 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     if options["method"] in BASELINES:
         raise UserError(
             f"{options['method']} is a floating-point baseline without gates; "
-            "`gatefit reproduce tab:mlp-cnn-baseline` trains it"
+            "`gatefit reproduce` trains it, under the label of the baselines"
         )
     check_choice("method", options["method"], METHODS)
     check_choice("wiring", options["wiring"], (*WIRINGS, "local"))

@@ -11,7 +11,7 @@ from gatefit.cli.errors import UserError
 from gatefit.cli.options import DataDir, Overwrite
 
 if TYPE_CHECKING:
-    from gatefit.experiments.outcome import RunRecord
+    from gatefit.experiments.record import RunRecord
 
 EXAMPLE = ("gatefit view runs/monks", "gatefit view 5d996adac775 --out run.html --open")
 
@@ -34,8 +34,8 @@ def view(
 ) -> None:
     """Write curves, gate entropy, gates over time and the paper's diagnostics of one run as one HTML file."""
     from gatefit.circuit.file import write_atomically
-    from gatefit.report.run_data import complete, read_run
-    from gatefit.report.run_page import run_page
+    from gatefit.view.run_data import complete, read_run
+    from gatefit.view.run_page import run_page
 
     if out is not None:
         refuse_existing(out, overwrite)

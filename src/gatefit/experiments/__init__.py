@@ -1,1 +1,1 @@
-"""The paper's tables and figures as resumable experiments, keyed by its LaTeX labels."""
+"""Sweeps of training runs: a store of what is known of them, and a runner that trains what is missing."""

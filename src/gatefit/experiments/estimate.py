@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.training.config import BASELINES, RunConfig
 
 OVERHEAD: Final = 1e-3

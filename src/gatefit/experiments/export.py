@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Protocol
 
 from gatefit.experiments.database import FILE, StoreError
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.rows import run_order
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig

@@ -14,7 +14,7 @@ from typing import Any
 from gatefit.datasets import Dataset, DatasetError, load_dataset
 from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.export import RUNS, open_results
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store, Taken
 from gatefit.training.config import BASELINES
 from gatefit.training.folder import RunFolderError, read_config, read_finished, read_made

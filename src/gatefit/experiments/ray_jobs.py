@@ -24,8 +24,8 @@ from typing import Any, Final
 import gatefit
 from gatefit._requires import require
 from gatefit.experiments.events import RunEvent, Tell
-from gatefit.experiments.outcome import RunRecord
 from gatefit.experiments.ray_task import PAUSE, Clerk, RayError, ray_library, train_unit
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.runner import plan_units
 from gatefit.experiments.store import Store, StoreError
 from gatefit.training.config import RunConfig

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from gatefit.experiments.database import StoreError
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.training.config import RunConfig
 
 DIGITS: Final = 7

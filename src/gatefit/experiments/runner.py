@@ -16,7 +16,7 @@ from typing import Final
 from gatefit.experiments.crew import Crew
 from gatefit.experiments.estimate import run_seconds
 from gatefit.experiments.events import RunEvent, Tell
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store
 from gatefit.training.config import BASELINES, RunConfig, can_train_side_by_side
 from gatefit.training.folder import checkpoints

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 from gatefit.experiments.database import FILE, StoreError, connect, explained, transaction
-from gatefit.experiments.outcome import RunRecord
+from gatefit.experiments.record import RunRecord
 from gatefit.experiments.rows import (
     COLUMNS,
     config_text,

@@ -1,1 +1,0 @@
-"""The paper's labels, a module for each of its sections; ``experiments.registry`` lists them."""

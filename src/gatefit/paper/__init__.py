@@ -1,0 +1,1 @@
+"""The paper's reproduction: everything that serves it alone. Only ``cli.app`` imports from here, lazily."""

@@ -1,0 +1,1 @@
+"""Outcomes as text, Markdown, HTML and figures, the paper's number beside ours."""

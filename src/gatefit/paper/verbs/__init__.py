@@ -1,0 +1,1 @@
+"""The commands ``gatefit reproduce``, ``gatefit report`` and ``gatefit runs missing``."""

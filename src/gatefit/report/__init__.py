@@ -1,1 +1,0 @@
-"""Outcomes of experiments as text, Markdown, HTML and figures, the paper's number beside ours."""
