@@ -11,8 +11,7 @@ from gatefit.experiments.estimate import estimate
 from gatefit.paper.outcome import SCALES, Outcome, Results, Value
 from gatefit.paper.registry import EXPERIMENTS, experiment, labels
 from gatefit.paper.scales import MAIN_METHODS, WIDTHS, counted_evaluations
-from gatefit.paper.values import paper_labels
-from gatefit.paper.values_in_text import TEXT
+from gatefit.paper.values import TEXT, paper_labels
 from gatefit.training.config import BASELINES, PAPER_WIDTHS, RunConfig
 
 EVERY = [(label, scale) for label in labels() for scale in SCALES]

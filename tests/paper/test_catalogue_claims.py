@@ -8,7 +8,7 @@ from fake_runs import fake_record, fake_results, paper_like
 from gatefit.codebook import CODEBOOK
 from gatefit.experiments.record import RunRecord
 from gatefit.paper.catalogue import operations
-from gatefit.paper.catalogue.builder import Sheet, above, best_of
+from gatefit.paper.catalogue.draft import Draft, above, best_of
 from gatefit.paper.catalogue.measures import (
     accuracy_until,
     best_accuracy,
@@ -252,9 +252,9 @@ def test_above_and_best_of_compare_means_and_wait_for_every_rival():
 
 
 def test_a_claim_without_parts_is_open():
-    sheet = Sheet(Results(lambda identity: None, scale="paper"))
-    sheet.claim("nothing")
-    assert sheet.outcome("label", "title").checks[0].holds is None
+    draft = Draft(Results(lambda identity: None, scale="paper"))
+    draft.claim("nothing")
+    assert draft.outcome("label", "title").checks[0].holds is None
 
 
 def rows(*accuracies: float, every: int = 1000) -> RunRecord:

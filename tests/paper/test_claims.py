@@ -7,14 +7,11 @@ from pathlib import Path
 import pytest
 
 from gatefit.paper import theory
-from gatefit.paper.catalogue.builder import NO_RUNS
-from gatefit.paper.claims import Cited, Claim, Opinion, judge
-from gatefit.paper.claims_headline import HEADLINES, THEORY
-from gatefit.paper.claims_sections import SECTIONS
+from gatefit.paper.catalogue.draft import NO_RUNS
+from gatefit.paper.claims import CLAIMS, Cited, Claim, Opinion, judge
 from gatefit.paper.outcome import Check, Outcome, Results
 from gatefit.paper.registry import experiment
 
-CLAIMS = (*HEADLINES, *THEORY, *SECTIONS)
 PROPOSITIONS = Path(__file__).parent.parent / "test_propositions.py"
 
 
@@ -215,7 +212,7 @@ def test_checks_are_cited_by_exact_ids():
     assert Cited("tab:x", "one").among([one, twelve]) == [one]
     assert Cited("tab:x", "on").among([one, twelve]) == []
     assert Cited("tab:x").among([one, twelve]) == [one, twelve]
-    claim = next(claim for claim in SECTIONS if claim.statement.startswith("Without the snap"))
+    claim = next(claim for claim in CLAIMS if claim.statement.startswith("Without the snap"))
     assert [(cited.label, cited.ids) for cited in claim.checks] == [
         ("tab:basis-constraint-main", ("free-comparable",)),
         ("tab:basis-constraint-depth", ("free-reverses", "one-layer-alike")),

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gatefit.paper.outcome import Figure, Outcome, Panel, Series
-from gatefit.paper.report.figures import describe, draw, inline_svg, render_svg
-from gatefit.view.series_styles import METHOD_STYLES, styles_of
+from gatefit.paper.report.figures import METHOD_STYLES, describe, draw, inline_svg, paper_styles, render_svg
 
 
 def _texts(svg: bytes) -> list[str]:
@@ -98,11 +97,11 @@ def test_points_at_one_place_share_a_label():
 
 
 def test_methods_look_the_same_in_every_figure():
-    first, second = styles_of(["M-STE", "Soft-Mix"]), styles_of(["other", "Soft-Mix", "M-STE"])
+    first, second = paper_styles(["M-STE", "Soft-Mix"]), paper_styles(["other", "Soft-Mix", "M-STE"])
     assert first["M-STE"] == second["M-STE"]
     assert first["Soft-Mix"] == second["Soft-Mix"]
     assert second["other"].colour not in {first["M-STE"].colour, first["Soft-Mix"].colour}
-    paper = styles_of(["M-STE", "M-STE (paper)"])
+    paper = paper_styles(["M-STE", "M-STE (paper)"])
     assert paper["M-STE (paper)"] == replace(paper["M-STE"], dash=":", hollow=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gatefit.paper.claims import Cited, Claim
 from gatefit.paper.outcome import Check, Experiment, Outcome, Results
-from gatefit.paper.report.contents import Report, collect
+from gatefit.paper.report.contents import Report, build_report
 from gatefit.paper.report.files import write_docs, write_report
 from gatefit.paper.report.names import figure_names, is_figure_of, slug
 from gatefit.paper.report.page_markdown import GENERATED
@@ -52,7 +52,7 @@ def experiments(outcome: Outcome) -> list[Experiment]:
 
 @pytest.fixture
 def report(outcome: Outcome) -> Report:
-    return collect(Source(), experiments(outcome), [CLAIM])  # type: ignore[arg-type]
+    return build_report(Source(), experiments(outcome), [CLAIM])  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def test_a_run_is_read_once(outcome: Outcome):
         return replace(outcome, missing=results.missing)
 
     (first, *_) = experiments(outcome)
-    collect(Counting(), [replace(first, show=show), replace(first, label="tab:other", show=show)])  # type: ignore[arg-type]
+    build_report(Counting(), [replace(first, show=show), replace(first, label="tab:other", show=show)])  # type: ignore[arg-type]
     assert asked == [outcome.missing[0].identity]
 
 

@@ -8,9 +8,7 @@ import pytest
 
 from gatefit.experiments.export import write_export
 from gatefit.experiments.store import Store
-from gatefit.paper.claims import VERDICTS, WHOSE
-from gatefit.paper.claims_headline import HEADLINES, THEORY
-from gatefit.paper.claims_sections import SECTIONS
+from gatefit.paper.claims import CLAIMS, VERDICTS, WHOSE
 from gatefit.paper.report.markdown import escaped
 from gatefit.paper.scales import DATASET_NAMES, DATASETS, runs
 from gatefit.paper.values import paper
@@ -141,7 +139,7 @@ def test_the_first_screen_is_the_papers_first_table():
 
 def test_a_line_for_every_claim_and_no_list_of_missing_runs():
     text = PAGE.read_text()
-    claims = (*HEADLINES, *THEORY, *SECTIONS)
+    claims = CLAIMS
     for i, claim in enumerate(claims, 1):
         (line,) = [line for line in text.splitlines() if line.startswith(f"| [{i}](reproduction/claims.md#claim-{i}) ")]
         assert escaped(claim.statement) in line

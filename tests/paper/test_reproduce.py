@@ -10,8 +10,7 @@ import pytest
 from gatefit.cli.errors import UserError
 from gatefit.experiments.events import RunEvent
 from gatefit.paper.registry import labels
-from gatefit.paper.verbs.reproduce_plan import only_runs, parse_seeds
-from gatefit.paper.verbs.reproduce_progress import RunLines, run_words
+from gatefit.paper.verbs.reproduce import RunLines, only_runs, parse_seeds, run_words
 from gatefit.training.config import RunConfig
 from patience import HANG
 
@@ -156,14 +155,14 @@ def test_ray_without_ray_says_what_to_install(refused, tmp_path, monkeypatch):
 
 def test_runs_whose_data_cannot_be_had_are_skipped_with_the_reason(gatefit, tmp_path, monkeypatch):
     from gatefit.datasets import DatasetError
-    from gatefit.paper.verbs import reproduce_data
+    from gatefit.paper.verbs import reproduce
 
     def nowhere(name, data_dir, options, *, quiet=False):
         raise DatasetError(f"{name} is nowhere")
 
     monkeypatch.delenv("GATEFIT_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(reproduce_data, "load", nowhere)
+    monkeypatch.setattr(reproduce, "load", nowhere)
     outcome = gatefit("reproduce", "tab:scale-up", "--scale", "paper", "--store", tmp_path / "store")
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
@@ -255,12 +254,12 @@ def test_bars_on_a_terminal():
 
     from rich.console import Console
 
-    from gatefit.paper.verbs.reproduce_progress import shown
+    from gatefit.paper.verbs.reproduce import run_progress
 
     written = io.StringIO()
     config = RunConfig(width=8000)
     terminal = Console(file=written, force_terminal=True, width=200, highlight=False, color_system=None)
-    with shown(terminal, [config], {config.identity: 1.0}, jobs=1, quiet=False) as tell:
+    with run_progress(terminal, [config], {config.identity: 1.0}, jobs=1, quiet=False) as tell:
         for kind, step, accuracy in (("started", 0, None), ("evaluated", 5, 0.9), ("failed", 5, None)):
             tell(RunEvent(config.identity, kind, step, 10, "no memory" if kind == "failed" else "", accuracy))
         tell(RunEvent("0" * 12, "started", 0, 10))

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gatefit.paper.outcome import Value
-from gatefit.paper.values import paper, paper_labels, paper_number
-from gatefit.paper.values_in_text import CIRCUIT_SIZE, SIZES, TEXT
+from gatefit.paper.values import CIRCUIT_SIZE, SIZES, TEXT, paper, paper_labels, paper_number
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper"
 NUMBER = re.compile(r"[-+]?\d*\.\d+|[-+]?\d+")

@@ -11,9 +11,9 @@ import pytest
 
 import gatefit
 from fake_runs import fake_record, fake_results, paper_like
-from gatefit.paper.catalogue.builder import Part, Sheet, above
 from gatefit.paper.catalogue.cross_dataset import _same_ranking
-from gatefit.paper.catalogue.longest_runs import NARROWEST, WHERE, longest
+from gatefit.paper.catalogue.draft import Draft, Part, above
+from gatefit.paper.catalogue.longest_runs import NARROWEST, WHERE, longest_runs
 from gatefit.paper.catalogue.standard_errors import difference, error_of, exceeds, single_run_noise
 from gatefit.paper.outcome import SCALES, Check, Outcome, Results, Value
 from gatefit.paper.registry import experiment, labels
@@ -78,9 +78,9 @@ def test_a_claim_is_level_only_where_nothing_is_missing_or_refuted():
         ((level, no), "fails"),
         ((yes, yes), "holds"),
     ):
-        sheet = Sheet(Results(lambda identity: None, scale="paper"))
-        sheet.claim("claim", *parts, id="x")
-        assert sheet.outcome("label", "title").checks[0].finding == expected
+        draft = Draft(Results(lambda identity: None, scale="paper"))
+        draft.claim("claim", *parts, id="x")
+        assert draft.outcome("label", "title").checks[0].finding == expected
 
 
 def test_matching_is_not_being_told_apart():
@@ -201,8 +201,8 @@ def test_census_on_adult_is_of_temperature_one():
 
 
 def test_no_runs_at_a_small_scale_stand_in():
-    sheet = Sheet(Results(lambda identity: None, scale="small"))
-    assert longest(sheet, "cifar10", MAIN_METHODS).where == ""
+    draft = Draft(Results(lambda identity: None, scale="small"))
+    assert longest_runs(draft, "cifar10", MAIN_METHODS).where == ""
 
 
 def test_the_first_table_takes_the_best_runs_of_each_data_set():
@@ -230,7 +230,7 @@ def test_the_first_table_takes_the_best_runs_of_each_data_set():
 
 @pytest.mark.parametrize("path", sorted(CATALOGUE.glob("*.py")), ids=lambda path: path.stem)
 def test_no_number_of_the_papers_is_written_in_a_label(path):
-    """They come from paper_values: no text says "paper:" and then a number of its own."""
+    """They come from paper.values: no text says "paper:" and then a number of its own."""
     tree = ast.parse(path.read_text())
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said]

@@ -216,7 +216,7 @@ class Experiment:
     default_seeds: Mapping[Scale, tuple[int, ...]]
 
 
-def command(label: str, scale: Scale, store: str | None = None) -> str:
+def reproduce_command(label: str, scale: Scale, store: str | None = None) -> str:
     """What makes the runs of a label at a scale; ``store`` is named if it is not the default."""
     where = "" if store is None else f" --store {shlex.quote(store)}"
     return f"gatefit reproduce {label} --scale {scale}{where}"

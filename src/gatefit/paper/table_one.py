@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatefit.experiments.record import RunRecord
-from gatefit.paper.catalogue.builder import Sheet
-from gatefit.paper.catalogue.longest_runs import NARROWEST, Judges, longest
+from gatefit.paper.catalogue.draft import Draft
+from gatefit.paper.catalogue.longest_runs import NARROWEST, JudgingRuns, longest_runs
 from gatefit.paper.catalogue.standard_errors import difference, exceeds
 from gatefit.paper.outcome import Finding, Results, Scale, Value
 from gatefit.paper.scales import DATASET_NAMES, DATASETS, MAIN_METHODS, width_name
@@ -50,24 +50,24 @@ class Row:
 
 def table_one(find: Callable[[str], RunRecord | None], scales: tuple[Scale, ...]) -> tuple[Row, ...]:
     """Every data set of the paper, in its order of the gap."""
-    sheets = [Sheet(Results(find, scale=scale, seeds=_SEEDS)) for scale in scales]
-    return tuple(_row(dataset, sheets) for dataset in DATASETS)
+    drafts = [Draft(Results(find, scale=scale, seeds=_SEEDS)) for scale in scales]
+    return tuple(_row(dataset, drafts) for dataset in DATASETS)
 
 
-def _row(dataset: str, sheets: list[Sheet]) -> Row:
+def _row(dataset: str, drafts: list[Draft]) -> Row:
     block = paper("tab:mnist-main")
     typed = {m: block[m, dataset] for m in MAIN_METHODS}
     paper_gap = difference(typed[COMPARED[0]], typed[COMPARED[1]])
-    for sheet in sheets:
-        runs = longest(sheet, dataset, COMPARED) if dataset == "mnist" else Judges(dataset)
-        ours = {m: sheet.value(runs.dataset, m, **runs.changes) for m in MAIN_METHODS}
+    for draft in drafts:
+        runs = longest_runs(draft, dataset, COMPARED) if dataset == "mnist" else JudgingRuns(dataset)
+        ours = {m: draft.value(runs.dataset, m, **runs.changes) for m in MAIN_METHODS}
         high, low = (_typed(runs, m) for m in COMPARED)
         gap = difference(ours[COMPARED[0]], ours[COMPARED[1]], (high, low))
         if gap is None:
             continue
         holds, why = exceeds(gap.mean, gap.error)
         finding: Finding = why or "open" if holds is None else "holds" if holds else "fails"
-        found = [record for m in MAIN_METHODS for record in runs.records(sheet, m)]
+        found = [record for m in MAIN_METHODS for record in runs.records(draft, m)]
         return Row(
             dataset,
             ours,
@@ -75,19 +75,19 @@ def _row(dataset: str, sheets: list[Sheet]) -> Row:
             gap,
             paper_gap,
             finding,
-            _where(sheet, runs),
+            _where(draft, runs),
             _temperature(found),
             difference(high, low) if runs.where else None,
-            sheet.scale == "paper",
+            draft.scale == "paper",
             tuple(found),
         )
     return Row(dataset, dict.fromkeys(MAIN_METHODS), typed, None, paper_gap, "open", "", "")
 
 
-def _where(sheet: Sheet, runs: Judges) -> str:
+def _where(draft: Draft, runs: JudgingRuns) -> str:
     if runs.where:
         return f"the paper's length, {width_name(NARROWEST)} gates"
-    return "the paper's scale" if sheet.scale == "paper" else f"{sheet.scale} scale"
+    return "the paper's scale" if draft.scale == "paper" else f"{draft.scale} scale"
 
 
 def _temperature(records: list[RunRecord]) -> str:
@@ -95,7 +95,7 @@ def _temperature(records: list[RunRecord]) -> str:
     return ", ".join("rule" if each is None else f"{each:g}" for each in sorted(chosen, key=lambda t: t or 0.0))
 
 
-def _typed(runs: Judges, method: str) -> Value | None:
+def _typed(runs: JudgingRuns, method: str) -> Value | None:
     """The paper's value at the width of our runs."""
     if runs.where:
         return paper("tab:width-scaling")[f"6/{NARROWEST}", method]

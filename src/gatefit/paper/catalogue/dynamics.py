@@ -9,8 +9,8 @@ entropy     H of a gate's distribution over the sixteen, in nats; at most log 16
 import math
 
 from gatefit.experiments.record import RunRecord
-from gatefit.paper.catalogue.builder import NO_RUNS, Part, Sheet, above, experiment
-from gatefit.paper.catalogue.longest_runs import Judges, longest
+from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, experiment
+from gatefit.paper.catalogue.longest_runs import JudgingRuns, longest_runs
 from gatefit.paper.catalogue.measures import curve, diagnostic, mean_curve, over_steps, summarise
 from gatefit.paper.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.paper.scales import METHOD_NAMES
@@ -34,11 +34,11 @@ def _line(name: str, curves: list[list[tuple[int, float]]]) -> Series:
     return Series(name, tuple(map(float, x)), tuple(y), tuple(error) if any(error) else None)
 
 
-def show_commitment(sheet: Sheet) -> None:
+def show_commitment(draft: Draft) -> None:
     """fig:commitment."""
     block, main = paper("fig:commitment"), paper("tab:mnist-main")
-    judges = longest(sheet, "cifar10", COMPARED)
-    found = {m: judges.records(sheet, m) for m in COMPARED}
+    judges = longest_runs(draft, "cifar10", COMPARED)
+    found = {m: judges.records(draft, m) for m in COMPARED}
     ratio = {m: summarise((_final(r, "gradient_norms", "ratio") for r in found[m]), "") for m in COMPARED}
     spread = {m: summarise((_final(r, "commitment", "std_c_ab") for r in found[m]), "") for m in COMPARED}
     rows = []
@@ -46,9 +46,9 @@ def show_commitment(sheet: Sheet) -> None:
         own = Cell(ratio[m], block[m, "ratio"], "" if ratio[m] else "no parameter c_ab" if m == "soft-mix" else NO_RUNS)
         std = Cell(spread[m], block[m, "std"], "" if spread[m] else NO_RUNS)
         theirs = main[m, judges.dataset] if not judges.where else None
-        rows.append((METHOD_NAMES[m], [own, std, sheet.cell(theirs, judges.dataset, m, **judges.changes)]))
-    title = f"{judges.name(sheet)}, L=6, at the end; the paper's of {sheet.name('cifar10')}"
-    sheet.table(title, ("c_ab/c_0 gradient", "std(c_ab)", "accuracy, %"), rows)
+        rows.append((METHOD_NAMES[m], [own, std, draft.cell(theirs, judges.dataset, m, **judges.changes)]))
+    title = f"{judges.name(draft)}, L=6, at the end; the paper's of {draft.name('cifar10')}"
+    draft.table(title, ("c_ab/c_0 gradient", "std(c_ab)", "accuracy, %"), rows)
     accuracy, ratios, spreads, paths = [], [], [], []
     for m in COMPARED:
         name = METHOD_NAMES[m]
@@ -58,8 +58,8 @@ def show_commitment(sheet: Sheet) -> None:
         at = dict(zip(accuracy[-1].x, accuracy[-1].y, strict=True))
         both = [(s, at[x]) for x, s in zip(spreads[-1].x, spreads[-1].y, strict=True) if x in at]
         paths.append(Series(name, tuple(s for s, _ in both), tuple(a for _, a in both)))
-    sheet.figure(
-        f"{judges.name(sheet)}, L=6: accuracy, gradient of c_ab, and commitment over training",
+    draft.figure(
+        f"{judges.name(draft)}, L=6: accuracy, gradient of c_ab, and commitment over training",
         Panel("(a) accuracy", "lines", "step", "accuracy, %", tuple(accuracy)),
         Panel("(b) gradient ratio", "lines", "step", "‖∂c_ab‖ / ‖∂c_0‖", tuple(ratios), y_scale="log"),
         Panel("(c) commitment", "lines", "step", "std(c_ab)", tuple(spreads), y_scale="log"),
@@ -67,10 +67,10 @@ def show_commitment(sheet: Sheet) -> None:
     )
     ste, covjac = ratio["multilinear-ste"], ratio["multilinear-covjac"]
     absolute = summarise((_final(r, "gradient_norms", "l1_ratio") for r in found["multilinear-ste"]), "")
-    _quarter(sheet, ste, absolute, "at the end", judges.where)
+    _quarter(draft, ste, absolute, "at the end", judges.where)
     factor = None if ste is None or covjac is None or not ste.mean else covjac.mean / ste.mean
     typed = [paper_number("fig:commitment", m, "ratio") for m in ("multilinear-covjac", "multilinear-ste")]
-    sheet.claim(
+    draft.claim(
         "CovJac feeds c_ab: its gradient ratio is at least ten times M-STE's",
         Part(
             None if factor is None else factor >= 10,
@@ -81,7 +81,7 @@ def show_commitment(sheet: Sheet) -> None:
         id="ten-times",
         where=judges.where,
     )  # fmt: skip
-    sheet.claim(
+    draft.claim(
         "M-STE commits most, CovJac less, Soft-Mix hardly",
         above(
             "std(c_ab)",
@@ -98,8 +98,8 @@ def show_commitment(sheet: Sheet) -> None:
         id="commitment",
         where=judges.where,
     )
-    accuracies = {m: sheet.value(judges.dataset, m, **judges.changes) for m in COMPARED}
-    sheet.claim(
+    accuracies = {m: draft.value(judges.dataset, m, **judges.changes) for m in COMPARED}
+    draft.claim(
         "M-STE commits to worse gates than CovJac: it ends less accurate",
         above(
             "",
@@ -110,23 +110,23 @@ def show_commitment(sheet: Sheet) -> None:
         id="worse-gates",
         where=judges.where,
     )
-    sheet.note(_PROBE)
+    draft.note(_PROBE)
     appendix = paper_number("app:gradnorm", "multilinear-covjac", "mean")
-    sheet.note(f"The paper gives CovJac's gradient ratio as {typed[0]} in its text and as {appendix} in its appendix.")
+    draft.note(f"The paper gives CovJac's gradient ratio as {typed[0]} in its text and as {appendix} in its appendix.")
 
 
-def _quarter(sheet: Sheet, value: Value | None, absolute: Value | None, when: str, where: str) -> None:
+def _quarter(draft: Draft, value: Value | None, absolute: Value | None, when: str, where: str) -> None:
     typed = paper_number("fig:commitment", "multilinear-ste", "ratio")
     text = NO_RUNS if value is None else f"{value.mean:.3f} {when} (paper: {typed}, theory: 0.25)"
     if absolute is not None:
         text += f"; by absolute values instead of squares {absolute.mean:.3f}"
-    sheet.claim(
+    draft.claim(
         "M-STE's gradient ratio of c_ab to c_0 is near E[ab] = 1/4",
         Part(None if value is None else 0.15 <= value.mean <= 0.35, text),
         id="quarter",
         where=where,
     )
-    sheet.claim(
+    draft.claim(
         "By absolute values, for which E[ab] is exact, M-STE's ratio is near 1/4",
         Part(
             None if absolute is None else 0.15 <= absolute.mean <= 0.35,
@@ -137,17 +137,17 @@ def _quarter(sheet: Sheet, value: Value | None, absolute: Value | None, when: st
     )
 
 
-def show_gradients(sheet: Sheet) -> None:
+def show_gradients(draft: Draft) -> None:
     """app:gradnorm."""
     block, rows, panels = paper("app:gradnorm"), [], []
     series: dict[tuple[str, str], list[float]] = {}
     absolutes: dict[tuple[str, str], Value | None] = {}
-    judges = longest(sheet, "cifar10", COMPARED[1:])
+    judges = longest_runs(draft, "cifar10", COMPARED[1:])
     narrow = [judges] if judges.where else []
-    for each in (Judges("cifar10"), Judges("mnist"), *narrow):
+    for each in (JudgingRuns("cifar10"), JudgingRuns("mnist"), *narrow):
         lines, dataset = [], each.where or each.dataset
         for m in COMPARED[1:]:
-            found = each.records(sheet, m)
+            found = each.records(draft, m)
             line = _line(METHOD_NAMES[m], [over_steps(r, "gradient_norms", "ratio") for r in found])
             values = series[dataset, m] = [y for x, y in zip(line.x, line.y, strict=True) if float(x) > 0]
             absolute = [y for r in found for x, y in over_steps(r, "gradient_norms", "l1_ratio") if x > 0]
@@ -159,9 +159,9 @@ def show_gradients(sheet: Sheet) -> None:
             ]
             l1 = absolutes[dataset, m] = summarise(absolute, "")
             cells.append(Cell(l1, block[m, "mean"], "" if l1 else NO_RUNS))
-            rows.append((f"{METHOD_NAMES[m]}, {each.name(sheet)}", cells))
-        panels.append(Panel(each.name(sheet), "lines", "step", "‖∂c_ab‖ / ‖∂c_0‖", tuple(lines), y_scale="log"))
-    sheet.table(
+            rows.append((f"{METHOD_NAMES[m]}, {each.name(draft)}", cells))
+        panels.append(Panel(each.name(draft), "lines", "step", "‖∂c_ab‖ / ‖∂c_0‖", tuple(lines), y_scale="log"))
+    draft.table(
         "Gradient of c_ab over that of c_0, over the evaluations of a run",
         ("lowest", "highest", "mean", "mean of the ratio of L1 norms"),
         rows,
@@ -172,24 +172,24 @@ def show_gradients(sheet: Sheet) -> None:
     starts = {d: series[d, "multilinear-covjac"][:1] for d in ("cifar10", "mnist")}
     cells = [Cell(Value(s[0], unit="") if s else None, early, "" if s else NO_RUNS) for s in starts.values()]
     first = [("M-CovJac", cells)]
-    sheet.table("The ratio at the first evaluation", [sheet.name(d) for d in starts], first, digits=3, best="none")
-    sheet.figure("Gradient ratio over training", *panels)
+    draft.table("The ratio at the first evaluation", [draft.name(d) for d in starts], first, digits=3, best="none")
+    draft.figure("Gradient ratio over training", *panels)
     chosen = judges.where or judges.dataset
     ste, covjac = series[chosen, "multilinear-ste"], series[chosen, "multilinear-covjac"]
     mean = Value(math.fsum(ste) / len(ste), unit="") if ste else None
-    average = f"on average on {judges.name(sheet)}" if len(ste) > 1 else "at the end"
-    _quarter(sheet, mean, absolutes[chosen, "multilinear-ste"], average, judges.where)
+    average = f"on average on {judges.name(draft)}" if len(ste) > 1 else "at the end"
+    _quarter(draft, mean, absolutes[chosen, "multilinear-ste"], average, judges.where)
     typed = paper_number("app:gradnorm", "multilinear-covjac", "mean")
     text = NO_RUNS
     if covjac:
         text = f"{covjac[0]:.2f} at the first evaluation, {covjac[-1]:.2f} at the last (paper: {typed})"
-    sheet.claim(
+    draft.claim(
         "CovJac's gradient ratio grows during training, from about 1 to several times that",
         Part(covjac[-1] > 2 * covjac[0] if len(covjac) > 1 else None, text),
         id="grows",
         where=judges.where,
     )
-    sheet.claim(
+    draft.claim(
         "CovJac's gradient ratio is above M-STE's throughout training",
         Part(
             all(a > b for a, b in zip(covjac, ste, strict=False)) if min(len(covjac), len(ste)) > 1 else None,
@@ -198,31 +198,31 @@ def show_gradients(sheet: Sheet) -> None:
         id="above-throughout",
         where=judges.where,
     )
-    sheet.note(_PROBE)
-    sheet.note("The paper names the L2 norm; where signs of δ vary its ratio tends to √E[ab] = 1/2, that of L1 to 1/4.")
+    draft.note(_PROBE)
+    draft.note("The paper names the L2 norm; where signs of δ vary its ratio tends to √E[ab] = 1/2, that of L1 to 1/4.")
 
 
-def show_cancellation(sheet: Sheet) -> None:
+def show_cancellation(draft: Draft) -> None:
     """fig:cancellation."""
     block, lines, rows, mean = paper("fig:cancellation"), [], [], {}
     for m in COMPARED:
-        found = sheet.records("mnist", m, depth=DEEP)
+        found = draft.records("mnist", m, depth=DEEP)
         layers = [diagnostic(r, "survival", "by_layer", step=0) for r in found]
         profile = [summarise((run[i] for run in layers if run), "") for i in range(DEEP)] if any(layers) else []
         known = [(i + 1, value) for i, value in enumerate(profile) if value is not None]
         lines.append(Series(METHOD_NAMES[m], tuple(float(i) for i, _ in known), tuple(v.mean for _, v in known)))
         mean[m] = summarise((math.fsum(run) / len(run) for run in layers if run and None not in run), "")
         rows.append((METHOD_NAMES[m], [Cell(mean[m], block[m, "survival"], "" if mean[m] else NO_RUNS)]))
-    sheet.table(
-        f"Signal survival at initialisation, {sheet.name('mnist')}, L={DEEP}, mean over layers",
+    draft.table(
+        f"Signal survival at initialisation, {draft.name('mnist')}, L={DEEP}, mean over layers",
         ("s",),
         rows,
         digits=3,
         best="none",
     )
-    sheet.figure(
+    draft.figure(
         "The part of the input gradient that does not cancel, layer by layer, before training",
-        Panel(f"{sheet.name('mnist')}, L={DEEP}", "lines", "layer", "survival s", tuple(lines)),
+        Panel(f"{draft.name('mnist')}, L={DEEP}", "lines", "layer", "survival s", tuple(lines)),
     )
     for m, low, high in (("soft-mix", 0.2, 0.4), ("multilinear-ste", 1.0, 1.0), ("multilinear-covjac", 0.95, 1.0)):
         value, theirs = mean[m], block[m, "survival"]
@@ -235,8 +235,8 @@ def show_cancellation(sheet: Sheet) -> None:
         }[m]
         part = Part(None if value is None else low <= value.mean <= high, text)
         # A committed gate's signal is the maximum that it is measured by.
-        sheet.claim(claim, part, id=f"survival-{m}", definition=m == "multilinear-ste")
-    sheet.claim(
+        draft.claim(claim, part, id=f"survival-{m}", definition=m == "multilinear-ste")
+    draft.claim(
         "M-CovJac keeps far more of the gradient than Soft-Mix at initialisation",
         above(
             "",
@@ -247,18 +247,18 @@ def show_cancellation(sheet: Sheet) -> None:
         ),
         id="covjac-above-soft-mix",
     )
-    sheet.note(
+    draft.note(
         "s_l = Σ|∂z/∂h| / Σ_j π_j Σ|∂g_j/∂h|, which is 1 where nothing cancels, and for a gate that is one of the "
         "sixteen by definition. The paper does not define the maximum that it divides by."
     )
 
 
-def show_entropy(sheet: Sheet) -> None:
+def show_entropy(draft: Draft) -> None:
     """app:entropy."""
     panels, rows = [], []
     layers: dict[int, list[list[tuple[int, float]]]] = {}
     for depth in (6, DEEP):
-        found = sheet.records("mnist", "soft-mix", depth=depth)
+        found = draft.records("mnist", "soft-mix", depth=depth)
         layers[depth] = [over_steps(found[0], "entropy", "by_layer", i) for i in range(depth)] if found else []
         lines = [_line(f"layer {i + 1}", [line]) for i, line in enumerate(layers[depth])]
         panels.append(Panel(f"Soft-Mix, L={depth}", "lines", "step", "entropy, nats", tuple(lines)))
@@ -267,26 +267,26 @@ def show_entropy(sheet: Sheet) -> None:
             note = "" if ends else NO_RUNS
             cells = [Cell(Value(ends[k][1], unit="") if ends else None, None, note) for k in (0, -1)]
             rows.append((f"L={depth}, layer {i + 1} ({'inputs' if i == 0 else 'outputs'})", cells))
-    sheet.table(
-        f"Gate entropy of Soft-Mix on {sheet.name('mnist')}, nats", ("before", "after"), rows, digits=3, best="none"
+    draft.table(
+        f"Gate entropy of Soft-Mix on {draft.name('mnist')}, nats", ("before", "after"), rows, digits=3, best="none"
     )
-    sheet.figure("Gate entropy of Soft-Mix by layer", *panels)
+    draft.figure("Gate entropy of Soft-Mix by layer", *panels)
     every = []
     for m in (*COMPARED, "gumbel-st"):
         means = []
         for depth in (6, DEEP):
-            records = sheet.records("mnist", m, depth=depth)
+            records = draft.records("mnist", m, depth=depth)
             for step in (0, None):
                 mean = summarise((diagnostic(r, "entropy", "mean", step=step) for r in records), "")
                 means.append(Cell(mean, None, "" if mean else NO_RUNS))
         every.append((METHOD_NAMES[m], means))
     columns = [f"L={depth}, {when}" for depth in (6, DEEP) for when in ("before", "after")]
-    title = f"Mean gate entropy of every method on {sheet.name('mnist')}, nats"
-    sheet.table(title, columns, every, digits=3, best="none")
+    title = f"Mean gate entropy of every method on {draft.name('mnist')}, nats"
+    draft.table(title, columns, every, digits=3, best="none")
     drops = {d: [line[0][1] - line[-1][1] for line in lines if line] for d, lines in layers.items()}
     shallow, deep = drops[6], drops[DEEP]
     early = [line[0][1] - line[1][1] for line in layers[6] if len(line) > 1]
-    sheet.claim(
+    draft.claim(
         "Soft-Mix at L=6 settles from the outputs to the inputs: entropy falls first in the last layer",
         Part(
             early[-1] > early[0] if len(early) == 6 else None,
@@ -296,7 +296,7 @@ def show_entropy(sheet: Sheet) -> None:
         id="outputs-first",
     )  # fmt: skip
     ready = len(shallow) == 6 and len(deep) == DEEP
-    sheet.claim(
+    draft.claim(
         "Soft-Mix at L=12 does not reach its first layers: they keep their entropy",
         Part(
             deep[0] < 0.05 * layers[DEEP][0][0][1] if ready else None,
@@ -305,7 +305,7 @@ def show_entropy(sheet: Sheet) -> None:
         id="first-layers-keep",
     )
     start = layers[DEEP][0][0][1] if ready else None
-    sheet.claim(
+    draft.claim(
         "Those layers stay near the maximum of log 16 = 2.77 nats",
         Part(
             None if start is None else start > 0.95 * math.log(16),

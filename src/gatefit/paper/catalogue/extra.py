@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any, Final
 
-from gatefit.paper.catalogue.builder import NO_RUNS, Part, Sheet, above, best_of, experiment, loss
+from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, best_of, experiment, loss
 from gatefit.paper.catalogue.measures import accuracy_until, best_accuracy, discretisation_gap
 from gatefit.paper.catalogue.standard_errors import difference
 from gatefit.paper.outcome import Cell, Experiment, Scale, Value
@@ -28,30 +28,30 @@ SHORT = 20_000
 _RULE: Final = "These runs have the rule of thumb's class scores, T = 0.36 √(gates a class); Splice has one split."
 
 
-def show_monks(sheet: Sheet) -> None:
+def show_monks(draft: Draft) -> None:
     """All seven methods on MONK's-2, which costs seconds at the paper's own scale."""
     last, best = paper("tab:mnist-main"), paper("tab:best-acc")
     rows = [
         (
             METHOD_NAMES[m],
             [
-                sheet.cell(last[m, "monks-2"], "monks-2", m),
-                sheet.cell(best[m, "monks-2"], "monks-2", m, best_accuracy),
-                sheet.cell(None, "monks-2", m, discretisation_gap, "pp"),
+                draft.cell(last[m, "monks-2"], "monks-2", m),
+                draft.cell(best[m, "monks-2"], "monks-2", m, best_accuracy),
+                draft.cell(None, "monks-2", m, discretisation_gap, "pp"),
             ],
         )
         for m in MONKS_METHODS
     ]
     literal = [
-        sheet.cell(None, "monks-2", "gumbel-st", **LITERAL_GUMBEL),
-        sheet.cell(None, "monks-2", "gumbel-st", best_accuracy, **LITERAL_GUMBEL),
-        sheet.cell(None, "monks-2", "gumbel-st", discretisation_gap, "pp", **LITERAL_GUMBEL),
+        draft.cell(None, "monks-2", "gumbel-st", **LITERAL_GUMBEL),
+        draft.cell(None, "monks-2", "gumbel-st", best_accuracy, **LITERAL_GUMBEL),
+        draft.cell(None, "monks-2", "gumbel-st", discretisation_gap, "pp", **LITERAL_GUMBEL),
     ]
     rows.append(("Gumbel-ST, noise in both passes", literal))
-    sheet.table(f"{sheet.name('monks-2')}: accuracy, %", (sheet.measure, "best checkpoint", "DG"), rows)
-    values = sheet.methods("monks-2", MONKS_METHODS)
-    sheet.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values), id="best-of-seven")
-    sheet.claim(
+    draft.table(f"{draft.name('monks-2')}: accuracy, %", (draft.measure, "best checkpoint", "DG"), rows)
+    values = draft.methods("monks-2", MONKS_METHODS)
+    draft.claim("M-CovJac is the best of seven methods on MONK's-2", best_of("", values), id="best-of-seven")
+    draft.claim(
         "M-STE is behind Soft-Mix on MONK's-2, which needs every pairwise interaction",
         above(
             "",
@@ -61,7 +61,7 @@ def show_monks(sheet: Sheet) -> None:
         ),
         id="ste-behind-soft-mix",
     )
-    sheet.claim(
+    draft.claim(
         "The polynomial basis beats the corner basis under STE on MONK's-2",
         above("", ("M-STE", values["M-STE"]), ("IWP-STE", values["IWP-STE"])),
         id="basis",
@@ -69,10 +69,10 @@ def show_monks(sheet: Sheet) -> None:
 
 
 def _by_depth(
-    sheet: Sheet, dataset: str, methods: Sequence[str], depths: Sequence[int], label: str, width: int | None
+    draft: Draft, dataset: str, methods: Sequence[str], depths: Sequence[int], label: str, width: int | None
 ) -> dict[tuple[str, int], Value | None]:
     """Accuracy after the short runs' steps: of a longer run, as it stood then."""
-    setting = SETTINGS[sheet.scale][dataset]
+    setting = SETTINGS[draft.scale][dataset]
     short = min(SHORT, setting.steps)
     block, rows = paper(label), []
     values: dict[tuple[str, int], Value | None] = {}
@@ -82,14 +82,14 @@ def _by_depth(
             changes = {} if width is None else {"width": width}
             # Six layers and fewer are there with all their steps; deeper ones are run for the short budget.
             steps = setting.steps if depth in _SHARED[dataset] else short
-            configs = sheet.rule_configs(dataset, m, depth=depth, steps=steps, **changes)
+            configs = draft.rule_configs(dataset, m, depth=depth, steps=steps, **changes)
             theirs = block[m, depth] if depth in DEPTHS else None
-            cell = sheet.cell_of(configs, theirs, accuracy_until(short))
+            cell = draft.cell_of(configs, theirs, accuracy_until(short))
             values[m, depth] = cell.value
             cells.append(cell)
         rows.append((METHOD_NAMES[m], cells))
-    sheet.table(
-        f"{sheet.name(dataset)}, k={width or setting.width:,}: accuracy, %, at step {short:,}",
+    draft.table(
+        f"{draft.name(dataset)}, k={width or setting.width:,}: accuracy, %, at step {short:,}",
         [f"L={depth}" for depth in depths],
         rows,
     )
@@ -99,7 +99,7 @@ def _by_depth(
 _SHARED = {"mnist": (1, 3, 6), "adult": (6,)}
 
 
-def _depth_claims(sheet: Sheet, dataset: str, values: dict[tuple[str, int], Value | None], label: str) -> None:
+def _depth_claims(draft: Draft, dataset: str, values: dict[tuple[str, int], Value | None], label: str) -> None:
     block = paper(label)
     lost = {
         m: loss(METHOD_NAMES[m], values[m, 6], values[m, 12], (block[m, 6], block[m, 12]))
@@ -108,38 +108,41 @@ def _depth_claims(sheet: Sheet, dataset: str, values: dict[tuple[str, int], Valu
     words = "; ".join(text for _, text in lost.values())
     soft, covjac = lost["soft-mix"][0], lost["multilinear-covjac"][0]
     missing = soft is None or covjac is None
-    name = sheet.name(dataset)
-    sheet.claim(
+    name = draft.name(dataset)
+    draft.claim(
         f"From L=6 to L=12 Soft-Mix loses more than M-CovJac on {name}",
         Part(None if soft is None or covjac is None else soft > covjac + 1.0, words),
         id="soft-mix-loses-more",
     )
     held = None if missing or covjac is None else covjac < 1.0
-    sheet.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words), id="covjac-holds")
+    draft.claim(f"M-CovJac loses less than a point from L=6 to L=12 on {name}", Part(held, words), id="covjac-holds")
 
 
-def show_mnist(sheet: Sheet) -> None:
+def show_mnist(draft: Draft) -> None:
     """MNIST at the width of the paper's narrowest networks, with twelve layers too."""
     methods = ("soft-mix", "multilinear-ste", "multilinear-covjac")
-    width = NARROW if sheet.scale == "paper" else None
-    values = _by_depth(sheet, "mnist", methods, (3, 6, 12), "tab:depth", width)
-    _depth_claims(sheet, "mnist", values, "tab:depth")
-    if sheet.scale == "paper":
+    width = NARROW if draft.scale == "paper" else None
+    values = _by_depth(draft, "mnist", methods, (3, 6, 12), "tab:depth", width)
+    _depth_claims(draft, "mnist", values, "tab:depth")
+    if draft.scale == "paper":
         block, depths = paper("tab:width-scaling"), (1, 3, 6)
         rows = [
-            (METHOD_NAMES[m], [sheet.cell(block[f"{d}/{width}", m], "mnist", m, depth=d, width=width) for d in depths])
+            (
+                METHOD_NAMES[m],
+                [draft.cell(block[f"{d}/{width}", m], "mnist", m, depth=d, width=width) for d in depths],
+            )
             for m in MAIN_METHODS
         ]
-        title = f"{sheet.name('mnist')}, k={width:,}: accuracy, %, after all 50,000 steps"
-        sheet.table(title, [f"L={d}" for d in depths], rows)
-        _agreement(sheet, [(f"{m}, L={d}", cell) for m, cells in rows for d, cell in zip(depths, cells, strict=True)])
-        sheet.note(
+        title = f"{draft.name('mnist')}, k={width:,}: accuracy, %, after all 50,000 steps"
+        draft.table(title, [f"L={d}" for d in depths], rows)
+        _agreement(draft, [(f"{m}, L={d}", cell) for m, cells in rows for d, cell in zip(depths, cells, strict=True)])
+        draft.note(
             "The paper's values beside ours are those of 64,000 gates a layer and 50,000 steps (tab:depth) in the "
             "first table, those of as many gates and steps as here (tab:width-scaling) in the second."
         )
 
 
-def _agreement(sheet: Sheet, cells: Sequence[tuple[str, Cell]]) -> None:
+def _agreement(draft: Draft, cells: Sequence[tuple[str, Cell]]) -> None:
     """Ours is the paper's within a point, in every cell."""
     apart = {
         name: cell.ours.mean - cell.paper.mean
@@ -150,59 +153,59 @@ def _agreement(sheet: Sheet, cells: Sequence[tuple[str, Cell]]) -> None:
     holds = None if len(apart) < len(cells) and abs(most) <= 1.0 else abs(most) <= 1.0
     text = f"{len(apart)} of {len(cells)} with runs; farthest apart: {name} by {most:+.2f}" if apart else NO_RUNS
     claim = "Every method at every depth is within a point of the paper's accuracy (not a claim of the paper)"
-    sheet.claim(claim, Part(holds, text), id="agreement")
+    draft.claim(claim, Part(holds, text), id="agreement")
 
 
-def show_basis(sheet: Sheet) -> None:
+def show_basis(draft: Draft) -> None:
     """The polynomial basis against the corner basis under STE, at the narrow width for which the paper has it too."""
-    width = NARROW if sheet.scale == "paper" else SETTINGS[sheet.scale]["mnist"].width
+    width = NARROW if draft.scale == "paper" else SETTINGS[draft.scale]["mnist"].width
     theirs = paper("sec:ablation")["basis", "mnist-8k"]
-    first = sheet.cell(None, "mnist", "multilinear-ste", width=width)
+    first = draft.cell(None, "mnist", "multilinear-ste", width=width)
     rows = [("M-STE", [first, Cell("")])]
     parts: dict[str, Part] = {}
     for name, (method, changes) in CORNER_METHODS.items():
-        cell = sheet.cell(None, "mnist", method, width=width, **changes)
+        cell = draft.cell(None, "mnist", method, width=width, **changes)
         gap = difference(first.value, cell.value)
         rows.append((name, [cell, Cell(gap, None if parts else theirs, "" if gap else NO_RUNS)]))
         parts[name] = above("", ("M-STE", first.value), (name, cell.value), by=1.0)
-    title = f"{sheet.name('mnist')}, k={width:,}, L=6: the basis, accuracy as deployed, %"
-    sheet.table(title, ("accuracy, %", "M-STE less it"), rows, best="none")
+    title = f"{draft.name('mnist')}, k={width:,}, L=6: the basis, accuracy as deployed, %"
+    draft.table(title, ("accuracy, %", "M-STE less it"), rows, best="none")
     asked, *others = parts.values()
     evidence = f"{asked.evidence} (paper: about +{theirs.mean:.0f})" if isinstance(theirs, Value) else asked.evidence
     text = "The polynomial basis beats the corner basis under STE on MNIST"
-    sheet.claim(text, replace(asked, evidence=evidence), id="basis")
+    draft.claim(text, replace(asked, evidence=evidence), id="basis")
     text = "M-STE beats the corner basis however that is snapped or rounded (not a claim of the paper)"
-    sheet.claim(text, *others, id="basis-however")
-    sheet.note("The paper gives the difference at 8,000 gates a layer in its caveats, without the two accuracies.")
-    sheet.note(
+    draft.claim(text, *others, id="basis-however")
+    draft.note("The paper gives the difference at 8,000 gates a layer in its caveats, without the two accuracies.")
+    draft.note(
         "IWP-STE snaps each corner weight s to the nearer of 0 and 1. The rows below it are other ways to read its "
         "name: an activation of s is snapped, as IWP rounds it, and the gradient passes through the activation's slope."
     )
 
 
-def show_adult(sheet: Sheet) -> None:
+def show_adult(draft: Draft) -> None:
     """Adult by depth with fewer steps."""
-    values = _by_depth(sheet, "adult", MAIN_METHODS, DEPTHS, "tab:adult-depth", None)
-    _depth_claims(sheet, "adult", values, "tab:adult-depth")
-    sheet.note("The paper's values are those after 50,000 steps, of three seeds (tab:adult-depth).")
-    sheet.note(_RULE)
+    values = _by_depth(draft, "adult", MAIN_METHODS, DEPTHS, "tab:adult-depth", None)
+    _depth_claims(draft, "adult", values, "tab:adult-depth")
+    draft.note("The paper's values are those after 50,000 steps, of three seeds (tab:adult-depth).")
+    draft.note(_RULE)
 
 
-def show_encoding(sheet: Sheet) -> None:
+def show_encoding(draft: Draft) -> None:
     """Adult with the six hours columns always 0, as difflogic's code leaves them."""
     block, rows, parts = paper("tab:mnist-main"), [], []
     for m in MAIN_METHODS:
-        cells = [sheet.cell_of(sheet.rule_configs("adult", m), block[m, "adult"])]
-        if sheet.scale == "tiny":
+        cells = [draft.cell_of(draft.rule_configs("adult", m), block[m, "adult"])]
+        if draft.scale == "tiny":
             cells.append(Cell(None, block[m, "adult"], "another data set stands in for Adult"))
         else:
-            encoded = sheet.rule_configs("adult", m, adult_encoding="difflogic")
-            cells.append(sheet.cell_of(encoded, block[m, "adult"]))
+            encoded = draft.rule_configs("adult", m, adult_encoding="difflogic")
+            cells.append(draft.cell_of(encoded, block[m, "adult"]))
             parts.append(above(METHOD_NAMES[m], ("hours set", cells[0].value), ("hours 0", cells[1].value)))
         rows.append((METHOD_NAMES[m], cells))
-    sheet.table("Adult: accuracy, %, by encoding", ("hours columns set", "hours columns 0 (difflogic)"), rows)
-    sheet.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts, id="hours-help")
-    sheet.note(_RULE)
+    draft.table("Adult: accuracy, %, by encoding", ("hours columns set", "hours columns 0 (difflogic)"), rows)
+    draft.claim("Setting the hours columns helps every method (not a claim of the paper)", *parts, id="hours-help")
+    draft.note(_RULE)
 
 
 def softer(scale: Scale, dataset: str) -> float:
@@ -211,28 +214,28 @@ def softer(scale: Scale, dataset: str) -> float:
     return float(round(20 * sqrt(setting.width / (CLASSES[setting.dataset] * 128))))
 
 
-def show_class_scores(sheet: Sheet) -> None:
+def show_class_scores(draft: Draft) -> None:
     """Adult and Splice with class scores five times as soft as those of the rule of thumb."""
     block, columns = paper("tab:mnist-main"), []
     rows: dict[str, list[Cell]] = {METHOD_NAMES[m]: [] for m in MAIN_METHODS}
     best = []
     for name in ("adult", "splice"):
-        softness = softer(sheet.scale, name)
-        columns += [f"{sheet.name(name)}, rule", f"{sheet.name(name)}, T = {softness:g}"]
+        softness = softer(draft.scale, name)
+        columns += [f"{draft.name(name)}, rule", f"{draft.name(name)}, T = {softness:g}"]
         values, parts = {}, []
         for m in MAIN_METHODS:
             method, theirs = METHOD_NAMES[m], block[m, name]
-            rule = sheet.cell_of(sheet.rule_configs(name, m), theirs)
-            soft = sheet.cell_of(sheet.rule_configs(name, m, readout_temperature=softness), theirs)
+            rule = draft.cell_of(draft.rule_configs(name, m), theirs)
+            soft = draft.cell_of(draft.rule_configs(name, m, readout_temperature=softness), theirs)
             rows[method] += [rule, soft]
             values[method] = soft.value
             parts.append(above(method, (f"T = {softness:g}", soft.value), ("the rule", rule.value)))
-        best.append(best_of(sheet.name(name), values))
-        text = f"Softer class scores help every method on {sheet.name(name)} (not a claim of the paper)"
-        sheet.claim(text, *parts, id=f"softer-helps-{name}")
-    sheet.claim("M-CovJac is the best method with softer class scores too", *best, id="best")
-    sheet.table("Accuracy, %, by the temperature T of the class scores", columns, rows.items())
-    sheet.note(
+        best.append(best_of(draft.name(name), values))
+        text = f"Softer class scores help every method on {draft.name(name)} (not a claim of the paper)"
+        draft.claim(text, *parts, id=f"softer-helps-{name}")
+    draft.claim("M-CovJac is the best method with softer class scores too", *best, id="best")
+    draft.table("Accuracy, %, by the temperature T of the class scores", columns, rows.items())
+    draft.note(
         "The rule: T = 0.36 √(gates a class), the default. Beside it T = 20 √(gates a class / 128), which gives "
         "difflogic's 20 for Adult at difflogic's width. The paper does not say what it has."
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gatefit.paper.catalogue.builder import NO_RUNS, Part, Sheet, above, best_of, experiment, paper_row
+from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, best_of, experiment, paper_row
 from gatefit.paper.catalogue.measures import (
     best_accuracy,
     discretisation_gap,
@@ -16,8 +16,7 @@ from gatefit.paper.catalogue.remarks import listed
 from gatefit.paper.catalogue.standard_errors import difference
 from gatefit.paper.outcome import Cell, Experiment, Value
 from gatefit.paper.scales import MAIN_METHODS, METHOD_NAMES, SETTINGS, baseline_runs, width_name
-from gatefit.paper.values import paper, paper_number
-from gatefit.paper.values_in_text import CIRCUIT_SIZE, SIZES
+from gatefit.paper.values import CIRCUIT_SIZE, SIZES, paper, paper_number
 from gatefit.training.config import RunConfig
 
 WIRINGS = 5
@@ -30,21 +29,21 @@ SCALE_UP = {
 }
 
 
-def show_cifar(sheet: Sheet) -> None:
+def show_cifar(draft: Draft) -> None:
     """tab:cifar-full."""
     block, rows = paper("tab:cifar-full"), []
     for m in MAIN_METHODS:
         cells = [
-            sheet.cell(block[m, "accuracy"], "cifar10", m),
-            sheet.cell(block[m, "discretisation"], "cifar10", m, discretisation_gap, "pp"),
-            sheet.cell(block[m, "generalisation"], "cifar10", m, generalisation_gap, "pp"),
+            draft.cell(block[m, "accuracy"], "cifar10", m),
+            draft.cell(block[m, "discretisation"], "cifar10", m, discretisation_gap, "pp"),
+            draft.cell(block[m, "generalisation"], "cifar10", m, generalisation_gap, "pp"),
         ]
         rows.append((METHOD_NAMES[m], cells))
-    sheet.table(f"{sheet.name('cifar10')}, L=6: accuracy and gaps", ("accuracy, %", "DG", "Gen"), rows, digits=3)
-    values = sheet.methods("cifar10", MAIN_METHODS)
+    draft.table(f"{draft.name('cifar10')}, L=6: accuracy and gaps", ("accuracy, %", "DG", "Gen"), rows, digits=3)
+    values = draft.methods("cifar10", MAIN_METHODS)
     theirs = paper_row(block, MAIN_METHODS, "accuracy")
-    sheet.claim("M-CovJac is the best method on CIFAR-10", best_of("", values, paper=theirs), id="best")
-    sheet.claim(
+    draft.claim("M-CovJac is the best method on CIFAR-10", best_of("", values, paper=theirs), id="best")
+    draft.claim(
         "M-STE is the worst method on CIFAR-10",
         *(
             above("", (name, values[name]), ("M-STE", values["M-STE"]), (theirs[name], theirs["M-STE"]))
@@ -55,71 +54,71 @@ def show_cifar(sheet: Sheet) -> None:
     )
     parts = []
     for m in MAIN_METHODS:
-        gap = sheet.value("cifar10", m, discretisation_gap, "pp")
+        gap = draft.value("cifar10", m, discretisation_gap, "pp")
         text = f"{METHOD_NAMES[m]} " + (NO_RUNS if gap is None else f"{gap.mean:+.3f}")
         parts.append(Part(None if gap is None else abs(gap.mean) <= 0.2, text))
-    sheet.claim("Every method has next to no discretisation gap (at most 0.2 points)", *parts, id="gap")
+    draft.claim("Every method has next to no discretisation gap (at most 0.2 points)", *parts, id="gap")
     here = paper_number("tab:cifar-full", "gumbel-st", "accuracy")
     there, best = (paper_number(label, "gumbel-st", "cifar10") for label in ("tab:mnist-main", "tab:best-acc"))
-    sheet.note(f"The paper gives Gumbel-ST as {here} % here and as {there} % in tab:mnist-main, and its best "
+    draft.note(f"The paper gives Gumbel-ST as {here} % here and as {there} % in tab:mnist-main, and its best "
                f"checkpoint as {best} %, below its last-10 accuracy.")  # fmt: skip
 
 
-def show_scale_up(sheet: Sheet) -> None:
+def show_scale_up(draft: Draft) -> None:
     """tab:scale-up."""
     gaps: dict[str, Value | None] = {}
     best = []
     for label, caption, metric in (
-        ("tab:scale-up", f"{sheet.measure}, %", last_accuracy),
+        ("tab:scale-up", f"{draft.measure}, %", last_accuracy),
         ("tab:scale-up/best", "best checkpoint, %", best_accuracy),
     ):
         rows, block = [], paper(label)
         for place, (dataset, width) in SCALE_UP.items():
-            cells = [sheet.cell(block[place, m], dataset, m, metric, width=width) for m in MAIN_METHODS]
-            rows.append((f"{sheet.name(dataset)}, k={width_name(width)}", cells))
+            cells = [draft.cell(block[place, m], dataset, m, metric, width=width) for m in MAIN_METHODS]
+            rows.append((f"{draft.name(dataset)}, k={width_name(width)}", cells))
         columns = [METHOD_NAMES[m] for m in MAIN_METHODS]
-        sheet.table(f"Larger data sets and widths: {caption}", columns, rows, best="rows")
+        draft.table(f"Larger data sets and widths: {caption}", columns, rows, best="rows")
     block = paper("tab:scale-up")
     for place, (dataset, width) in SCALE_UP.items():
-        values = sheet.methods(dataset, MAIN_METHODS, width=width)
+        values = draft.methods(dataset, MAIN_METHODS, width=width)
         gaps[place] = difference(values["M-CovJac"], values["M-STE"])
         theirs = {METHOD_NAMES[m]: block[place, m] for m in MAIN_METHODS}
-        name = f"{sheet.name(dataset)} k={width_name(width)}"
-        best.append(best_of(name, values, paper=theirs) if sheet.has(dataset) else sheet.absent(dataset))
-    sheet.claim("M-CovJac is the best method at every scale", *best, id="best-everywhere")
+        name = f"{draft.name(dataset)} k={width_name(width)}"
+        best.append(best_of(name, values, paper=theirs) if draft.has(dataset) else draft.absent(dataset))
+    draft.claim("M-CovJac is the best method at every scale", *best, id="best-everywhere")
     for dataset in ("cifar100", "tiny-imagenet"):
         narrow, wide = (place for place in SCALE_UP if place.startswith(dataset))
         typed = [difference(block[p, "multilinear-covjac"], block[p, "multilinear-ste"]) for p in (wide, narrow)]
         part = above("", ("wide", gaps[wide]), ("narrow", gaps[narrow]), (typed[0], typed[1]))
-        sheet.claim(
-            f"The CovJac - STE gap grows with width on {sheet.name(dataset)}",
-            part if sheet.has(dataset) else sheet.absent(dataset),
+        draft.claim(
+            f"The CovJac - STE gap grows with width on {draft.name(dataset)}",
+            part if draft.has(dataset) else draft.absent(dataset),
             id=f"gap-grows-{dataset}",
         )
 
 
-def _wirings(sheet: Sheet) -> list[RunConfig]:
+def _wirings(draft: Draft) -> list[RunConfig]:
     """One gate seed, five wirings: the first is the run that every other table has."""
-    return [sheet.configs("cifar10", "multilinear-covjac", wiring_seed=w)[0] for w in range(WIRINGS)]
+    return [draft.configs("cifar10", "multilinear-covjac", wiring_seed=w)[0] for w in range(WIRINGS)]
 
 
-def show_wiring(sheet: Sheet) -> None:
+def show_wiring(draft: Draft) -> None:
     """tab:wiring-ablation."""
     block = paper("tab:wiring-ablation")
-    configs = _wirings(sheet)
-    numbers = [value for record in sheet.get(configs) if (value := last_accuracy(record)) is not None]
-    mean = sheet.cell_of(configs, block["cifar10", "mean"])
+    configs = _wirings(draft)
+    numbers = [value for record in draft.get(configs) if (value := last_accuracy(record)) is not None]
+    mean = draft.cell_of(configs, block["cifar10", "mean"])
     note = mean.note
     cells = [mean]
     for name, pick in (("lowest", min), ("highest", max)):
         cells.append(Cell(Value(pick(numbers)) if numbers else None, block["cifar10", name], note))
-    sheet.table(
+    draft.table(
         "M-CovJac with five wirings, one seed of the gates: accuracy, %",
         ("mean", "lowest", "highest"),
-        [(sheet.name("cifar10"), cells)],
+        [(draft.name("cifar10"), cells)],
         best="none",
     )
-    seeds = sheet.value("cifar10", "multilinear-covjac")
+    seeds = draft.value("cifar10", "multilinear-covjac")
     spread = summarise(numbers)
     complete = len(numbers) == WIRINGS and spread is not None and spread.std is not None
     text = f"{len(numbers)} wirings: "
@@ -135,19 +134,19 @@ def show_wiring(sheet: Sheet) -> None:
             text += f"; over seeds of one wiring {seeds.std:.2f}"
     else:
         text += NO_RUNS
-    sheet.claim(
+    draft.claim(
         "Different random wirings perform alike: their accuracies spread by less than a point",
         Part(spread.std < 1.0 if complete and spread is not None and spread.std is not None else None, text),
         id="wirings-alike",
     )
 
 
-def _baseline(sheet: Sheet, dataset: str, name: str) -> Sequence[RunConfig]:
-    sheet.configs(dataset, "multilinear-covjac")  # So that the notes speak of the data set.
-    return baseline_runs(sheet.scale, sheet.seeds, dataset, name)
+def _baseline(draft: Draft, dataset: str, name: str) -> Sequence[RunConfig]:
+    draft.configs(dataset, "multilinear-covjac")  # So that the notes speak of the data set.
+    return baseline_runs(draft.scale, draft.seeds, dataset, name)
 
 
-def show_baselines(sheet: Sheet) -> None:
+def show_baselines(draft: Draft) -> None:
     """tab:mlp-cnn-baseline."""
     block, rows = paper("tab:mlp-cnn-baseline"), []
     datasets = ("mnist", "cifar10")
@@ -159,18 +158,18 @@ def show_baselines(sheet: Sheet) -> None:
             if theirs is None:
                 cells.append(Cell("—", "—"))
                 continue
-            configs = _baseline(sheet, dataset, name)
-            cell = sheet.cell_of(configs, theirs) if configs else Cell(None, theirs, "too slow for this scale")
+            configs = _baseline(draft, dataset, name)
+            cell = draft.cell_of(configs, theirs) if configs else Cell(None, theirs, "too slow for this scale")
             cells.append(cell)
             values[name, dataset] = cell.value
         rows.append((METHOD_NAMES[name], cells))
     m = "multilinear-covjac"
-    rows.append((METHOD_NAMES[m], [sheet.cell(block[m, dataset], dataset, m) for dataset in datasets]))
+    rows.append((METHOD_NAMES[m], [draft.cell(block[m, dataset], dataset, m) for dataset in datasets]))
     for dataset in datasets:
-        values[m, dataset] = sheet.value(dataset, m)
-    columns = [sheet.name(dataset) for dataset in datasets]
-    sheet.table("Floating-point networks on the same bits: accuracy, %", columns, rows)
-    _sizes(sheet)
+        values[m, dataset] = draft.value(dataset, m)
+    columns = [draft.name(dataset) for dataset in datasets]
+    draft.table("Floating-point networks on the same bits: accuracy, %", columns, rows)
+    _sizes(draft)
     for dataset in datasets:
         known = [name for name in BASELINES if name.startswith("cnn") and values.get((name, dataset)) is not None]
         best = known[-1] if known else "cnn-2x2-6"
@@ -180,15 +179,15 @@ def show_baselines(sheet: Sheet) -> None:
             ("M-CovJac", values[m, dataset]),
             (block[best, dataset], block[m, dataset]),
         )
-        if sheet.scale == "small" and part.holds is not None:
+        if draft.scale == "small" and part.holds is not None:
             part = replace(part, evidence=f"{part.evidence}, after a twentieth of the samples")
-        sheet.claim(
-            f"A convolutional network on the same bits is more accurate than the circuit on {sheet.name(dataset)}",
+        draft.claim(
+            f"A convolutional network on the same bits is more accurate than the circuit on {draft.name(dataset)}",
             part,
             id=f"cnn-ahead-{dataset}",
         )
-        sheet.claim(
-            f"The circuit is more accurate than a small fully connected network on {sheet.name(dataset)}",
+        draft.claim(
+            f"The circuit is more accurate than a small fully connected network on {draft.name(dataset)}",
             above(
                 "",
                 ("M-CovJac", values[m, dataset]),
@@ -197,16 +196,16 @@ def show_baselines(sheet: Sheet) -> None:
             ),
             id=f"circuit-beats-mlp-{dataset}",
         )
-    if sheet.scale == "small":
-        sheet.note(
+    if draft.scale == "small":
+        draft.note(
             "Small scale: one convolutional network, on MNIST, for 6,000 steps of 16 samples with one seed; the others "
             "are too slow for it. Circuits and fully connected networks train for the usual steps."
         )
-    if sheet.scale == "paper":
-        sheet.note("The paper's counts of its MLPs are those of MNIST; on CIFAR-10 they read 95,232 bits.")
+    if draft.scale == "paper":
+        draft.note("The paper's counts of its MLPs are those of MNIST; on CIFAR-10 they read 95,232 bits.")
 
 
-def _sizes(sheet: Sheet) -> None:
+def _sizes(draft: Draft) -> None:
     """What each network needs on MNIST at the paper's size: counted, beside what the paper prints."""
     rows = []
     for name in BASELINES:
@@ -227,11 +226,11 @@ def _sizes(sheet: Sheet) -> None:
     ]
     rows.append((f"{METHOD_NAMES['multilinear-covjac']}, 6 × {width_name(setting.width)}", cells))
     columns = ("parameters in training", "multiplications a sample", "stored when deployed")
-    sheet.table("Sizes on MNIST, counted", columns, rows, digits=0, best="none")
-    sheet.note("Stored: four bytes a parameter; of a circuit four bits a gate, its wiring apart.")
+    draft.table("Sizes on MNIST, counted", columns, rows, digits=0, best="none")
+    draft.note("Stored: four bytes a parameter; of a circuit four bits a gate, its wiring apart.")
     colour = {name: baseline_size(name, bits=95_232, side=32).parameters for name in ("cnn-2x2-6", "cnn-3x3-6")}
     words = listed([f"{METHOD_NAMES[name]} {count:,}" for name, count in colour.items()])
-    sheet.note(f"The paper's counts of its six convolutions are those of CIFAR-10's 93 planes: {words} parameters.")
+    draft.note(f"The paper's counts of its six convolutions are those of CIFAR-10's 93 planes: {words} parameters.")
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -8,7 +8,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Final
 
-from gatefit.paper.catalogue.builder import NO_RUNS, NOT_HERE, Part, Sheet, above, best_of, experiment
+from gatefit.paper.catalogue.draft import NO_RUNS, NOT_HERE, Draft, Part, above, best_of, experiment
 from gatefit.paper.catalogue.standard_errors import difference
 from gatefit.paper.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.paper.scales import DATASETS, MAIN_METHODS, METHOD_NAMES
@@ -21,25 +21,25 @@ _STRONG: Final = 0.7
 """A correlation that is called strong."""
 
 
-def show_h7(sheet: Sheet) -> None:
+def show_h7(draft: Draft) -> None:
     """tab:h7-cross-dataset."""
     label = "tab:h7-cross-dataset"
     block, rows, best, gaps = paper(label), [], [], {}
     for dataset in ("splice", "monks-2"):
-        cells = [sheet.cell(block[dataset, m], dataset, m) for m in MAIN_METHODS]
-        values = sheet.methods(dataset, MAIN_METHODS)
+        cells = [draft.cell(block[dataset, m], dataset, m) for m in MAIN_METHODS]
+        values = draft.methods(dataset, MAIN_METHODS)
         gaps[dataset] = difference(values["M-CovJac"], values["M-STE"])
         note = "" if gaps[dataset] else NO_RUNS
         cells.append(Cell(gaps[dataset], block[dataset, "gap"], note))
-        rows.append((sheet.name(dataset), cells))
+        rows.append((draft.name(dataset), cells))
         theirs = {METHOD_NAMES[m]: block[dataset, m] for m in MAIN_METHODS}
-        best.append(best_of(sheet.name(dataset), values, paper=theirs))
-        sheet.claim(f"M-CovJac is the best method on {sheet.name(dataset)}", best[-1], id=f"best-on-{dataset}")
+        best.append(best_of(draft.name(dataset), values, paper=theirs))
+        draft.claim(f"M-CovJac is the best method on {draft.name(dataset)}", best[-1], id=f"best-on-{dataset}")
     columns = [*(METHOD_NAMES[m] for m in MAIN_METHODS), "CovJac - STE"]
-    sheet.table(f"Splice and MONK's-2: {sheet.measure}, %", columns, rows, best="rows")
-    sheet.claim("M-CovJac is the best method on Splice and on MONK's-2", *best, id="best-on-both")
-    names = [f"gap on {sheet.name(dataset)}" for dataset in ("monks-2", "splice")]
-    sheet.claim(
+    draft.table(f"Splice and MONK's-2: {draft.measure}, %", columns, rows, best="rows")
+    draft.claim("M-CovJac is the best method on Splice and on MONK's-2", *best, id="best-on-both")
+    names = [f"gap on {draft.name(dataset)}" for dataset in ("monks-2", "splice")]
+    draft.claim(
         "The CovJac - STE gap is larger on MONK's-2, which needs every pairwise interaction, than on Splice",
         above(
             "",
@@ -51,11 +51,11 @@ def show_h7(sheet: Sheet) -> None:
     )
 
 
-def _gaps(sheet: Sheet) -> dict[str, tuple[Value | None, Value | None]]:
+def _gaps(draft: Draft) -> dict[str, tuple[Value | None, Value | None]]:
     """Starvation and advantage of every data set."""
     gaps = {}
     for dataset in DATASETS:
-        values = sheet.methods(dataset, ("soft-mix", "multilinear-ste", "multilinear-covjac"))
+        values = draft.methods(dataset, ("soft-mix", "multilinear-ste", "multilinear-covjac"))
         gaps[dataset] = (
             difference(values["Soft-Mix"], values["M-STE"]),
             difference(values["M-CovJac"], values["M-STE"]),
@@ -63,50 +63,50 @@ def _gaps(sheet: Sheet) -> dict[str, tuple[Value | None, Value | None]]:
     return gaps
 
 
-def _growing(sheet: Sheet, gaps: dict[str, tuple[Value | None, Value | None]]) -> None:
+def _growing(draft: Draft, gaps: dict[str, tuple[Value | None, Value | None]]) -> None:
     """The gap grows along the paper's order of the data sets, pair by pair."""
     theirs = paper("tab:starvation-severity")
-    present = [dataset for dataset in DATASETS if sheet.has(dataset)]
+    present = [dataset for dataset in DATASETS if draft.has(dataset)]
     parts = [
         above(
             "",
-            (sheet.name(high), gaps[high][1]),
-            (sheet.name(low), gaps[low][1]),
+            (draft.name(high), gaps[high][1]),
+            (draft.name(low), gaps[low][1]),
             (theirs[high, "advantage"], theirs[low, "advantage"]),
         )
         for low, high in itertools.pairwise(present)
     ]
-    absent = [sheet.absent(dataset) for dataset in DATASETS if not sheet.has(dataset)]
+    absent = [draft.absent(dataset) for dataset in DATASETS if not draft.has(dataset)]
     text = "The gap from M-STE to M-CovJac grows monotonically with interaction demand"
-    sheet.claim(text, *parts, *absent, id="gap-monotone")
-    sheet.claim(
+    draft.claim(text, *parts, *absent, id="gap-monotone")
+    draft.claim(
         "The gap from M-STE to M-CovJac is larger on CIFAR-10 than on MNIST",
         above(
             "",
-            (sheet.name("cifar10"), gaps["cifar10"][1]),
-            (sheet.name("mnist"), gaps["mnist"][1]),
+            (draft.name("cifar10"), gaps["cifar10"][1]),
+            (draft.name("mnist"), gaps["mnist"][1]),
             (theirs["cifar10", "advantage"], theirs["mnist", "advantage"]),
         ),
         id="gap-larger-on-cifar10",
     )
 
 
-def show_severity(sheet: Sheet) -> None:
+def show_severity(draft: Draft) -> None:
     """tab:starvation-severity."""
     from gatefit.paper.statistics import pearson
 
-    block, gaps, rows = paper("tab:starvation-severity"), _gaps(sheet), []
+    block, gaps, rows = paper("tab:starvation-severity"), _gaps(draft), []
     for dataset in DATASETS:
         starvation, advantage = gaps[dataset]
-        note = "" if starvation and advantage else NO_RUNS if sheet.has(dataset) else NOT_HERE
+        note = "" if starvation and advantage else NO_RUNS if draft.has(dataset) else NOT_HERE
         ratio: Value | str | None = None
         if starvation and advantage:
             positive = starvation.mean > 0
             ratio = Value(advantage.mean / starvation.mean, unit="×") if positive else "—"
         theirs = [block[dataset, column] for column in block.columns]
         cells = [Cell(value, their, note) for value, their in zip((starvation, advantage), theirs, strict=False)]
-        rows.append((sheet.name(dataset), [*cells, Cell(ratio, theirs[2] or "—", note)]))
-    sheet.table(
+        rows.append((draft.name(dataset), [*cells, Cell(ratio, theirs[2] or "—", note)]))
+    draft.table(
         "Starvation severity and CovJac's advantage, points",
         ("Soft-Mix - M-STE", "M-CovJac - M-STE", "ratio"),
         rows,
@@ -118,7 +118,7 @@ def show_severity(sheet: Sheet) -> None:
     theirs_r = pearson(*zip(*((s.mean, a.mean) for s, a in typed if s and a), strict=True))
     assert claimed is not None
     said = f"paper: {claimed.mean}, from its own table {theirs_r.r:.2f}"
-    complete = len(points) == sum(map(sheet.has, DATASETS))
+    complete = len(points) == sum(map(draft.has, DATASETS))
     if len(points) < 3:
         part = Part(None, f"needs three data sets, there are runs of {len(points)} ({said})")
     else:
@@ -129,9 +129,9 @@ def show_severity(sheet: Sheet) -> None:
         except ValueError:
             part = Part(None, f"all {len(points)} data sets have the same gap ({said})")
     statement = f"Starvation severity and CovJac's advantage correlate strongly (Pearson r = {claimed.mean})"
-    sheet.claim(statement, part, id="pearson")
-    _growing(sheet, gaps)
-    sheet.note("Both quantities subtract the same M-STE accuracy, which by itself makes them correlate.")
+    draft.claim(statement, part, id="pearson")
+    _growing(draft, gaps)
+    draft.note("Both quantities subtract the same M-STE accuracy, which by itself makes them correlate.")
 
 
 def _strong(found: "Correlation", text: str) -> Part:
@@ -145,13 +145,13 @@ def _strong(found: "Correlation", text: str) -> Part:
     return Part(None, f"{text}; with {found.count} points r up to {highest:.2f} is possible", why="inconclusive")
 
 
-def show_figure(sheet: Sheet) -> None:
+def show_figure(draft: Draft) -> None:
     """fig:interaction-scaling."""
-    block, gaps = paper("tab:starvation-severity"), _gaps(sheet)
-    known = [(sheet.name(name), value) for name, (_, value) in gaps.items() if value is not None]
+    block, gaps = paper("tab:starvation-severity"), _gaps(draft)
+    known = [(draft.name(name), value) for name, (_, value) in gaps.items() if value is not None]
     errors = tuple(value.error or 0.0 for _, value in known)
-    typed = [(sheet.name(name), block[name, "advantage"]) for name in DATASETS]
-    sheet.figure(
+    typed = [(draft.name(name), block[name, "advantage"]) for name in DATASETS]
+    draft.figure(
         "The gap from M-STE to M-CovJac, data sets by the paper's order of interaction demand",
         Panel(
             "CovJac - STE",
@@ -164,20 +164,20 @@ def show_figure(sheet: Sheet) -> None:
             ),
         ),
     )
-    sheet.table(
+    draft.table(
         "The gap from M-STE to M-CovJac, points",
         ("CovJac - STE",),
         [
             (
-                sheet.name(name),
+                draft.name(name),
                 [Cell(gaps[name][1], block[name, "advantage"], "" if gaps[name][1] else NO_RUNS)],
             )
             for name in DATASETS
-            if sheet.has(name)
+            if draft.has(name)
         ],
         best="none",
     )
-    _growing(sheet, gaps)
+    _growing(draft, gaps)
 
 
 _SEEDS = (0, 1, 2)

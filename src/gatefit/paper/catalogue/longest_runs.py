@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatefit.experiments.record import RunRecord
-from gatefit.paper.catalogue.builder import Sheet
+from gatefit.paper.catalogue.draft import Draft
 from gatefit.paper.scales import DATASET_NAMES, SETTINGS, WIDTHS
 
 NARROWEST: Final = WIDTHS["paper"][0]
@@ -21,28 +21,28 @@ WHERE: Final = f"{DATASET_NAMES['mnist']}, {NARROWEST:,} gates a layer, {LENGTH:
 
 
 @dataclass(frozen=True)
-class Judges:
-    """A data set and the changes to its setting, for ``Sheet.records`` and its like."""
+class JudgingRuns:
+    """A data set and the changes to its setting, for ``Draft.records`` and its like."""
 
     dataset: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     where: str = ""
     """In words, where they are not the scale's own."""
 
-    def records(self, sheet: Sheet, method: str) -> list[RunRecord]:
+    def records(self, draft: Draft, method: str) -> list[RunRecord]:
         """The finished runs of a method."""
-        return sheet.records(self.dataset, method, **self.changes)
+        return draft.records(self.dataset, method, **self.changes)
 
-    def name(self, sheet: Sheet) -> str:
+    def name(self, draft: Draft) -> str:
         """What a caption calls them."""
-        return self.where or sheet.name(self.dataset)
+        return self.where or draft.name(self.dataset)
 
 
-def longest(sheet: Sheet, dataset: str, methods: Sequence[str]) -> Judges:
+def longest_runs(draft: Draft, dataset: str, methods: Sequence[str]) -> JudgingRuns:
     """The runs that judge a label of ``dataset`` at this scale; both kinds are asked for, so that both are planned."""
-    own = Judges(dataset)
-    if sheet.scale != "paper":
+    own = JudgingRuns(dataset)
+    if draft.scale != "paper":
         return own
-    narrow = Judges("mnist", {"width": NARROWEST}, WHERE)
-    here, there = ([bool(each.records(sheet, m)) for m in methods] for each in (own, narrow))
+    narrow = JudgingRuns("mnist", {"width": NARROWEST}, WHERE)
+    here, there = ([bool(each.records(draft, m)) for m in methods] for each in (own, narrow))
     return narrow if all(there) and not all(here) else own

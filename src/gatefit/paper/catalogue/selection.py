@@ -5,8 +5,8 @@ from typing import Any
 from gatefit.codebook import CODEBOOK
 from gatefit.experiments.record import RunRecord
 from gatefit.gates import Gate
-from gatefit.paper.catalogue.builder import NO_RUNS, Part, Sheet, above, best_of, experiment
-from gatefit.paper.catalogue.longest_runs import Judges, longest
+from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, best_of, experiment
+from gatefit.paper.catalogue.longest_runs import JudgingRuns, longest_runs
 from gatefit.paper.catalogue.measures import Metric, diagnostic
 from gatefit.paper.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.paper.scales import MAIN_METHODS, METHOD_NAMES
@@ -31,15 +31,15 @@ def fraction(*path: str | int) -> Metric:
     return metric
 
 
-def show_kinds(sheet: Sheet) -> None:
+def show_kinds(draft: Draft) -> None:
     """fig:codebook-neurons."""
     block, panels = paper("fig:codebook-neurons"), []
     values: dict[tuple[str, str], dict[str, Value | None]] = {}
-    judges = {dataset: _judges(sheet, dataset) for dataset in DATASETS}
+    judges = {dataset: _judges(draft, dataset) for dataset in DATASETS}
     for dataset, runs in judges.items():
         for kind in KINDS:
             values[dataset, kind] = {
-                METHOD_NAMES[m]: sheet.value(
+                METHOD_NAMES[m]: draft.value(
                     runs.dataset, m, fraction(kind), **runs.changes, **census_changes(dataset, m)
                 )
                 for m in MAIN_METHODS
@@ -48,12 +48,12 @@ def show_kinds(sheet: Sheet) -> None:
         for kind in KINDS:
             known = {name: value.mean for name, value in values[dataset, kind].items() if value is not None}
             series.append(Series(kind, tuple(known), tuple(known.values())))
-        panels.append(Panel(runs.name(sheet), "stacked-bars", "method", "gates, %", tuple(series)))
+        panels.append(Panel(runs.name(draft), "stacked-bars", "method", "gates, %", tuple(series)))
         rows = []
         for m in MAIN_METHODS:
             cells = [
-                sheet.cell_of(
-                    sheet.configs(runs.dataset, m, **runs.changes, **census_changes(dataset, m)),
+                draft.cell_of(
+                    draft.configs(runs.dataset, m, **runs.changes, **census_changes(dataset, m)),
                     block[m, dataset] if kind == "strong" else None,
                     fraction(kind),
                 )
@@ -61,11 +61,11 @@ def show_kinds(sheet: Sheet) -> None:
             ]
             rows.append((METHOD_NAMES[m], cells))
         columns = ("constant", "separable", "weak interaction", "strong interaction")
-        sheet.table(f"{runs.name(sheet)}: deployed gates by kind, %", columns, rows, best="none")
-    sheet.figure("Deployed gates by kind", *panels)
+        draft.table(f"{runs.name(draft)}: deployed gates by kind, %", columns, rows, best="none")
+    draft.figure("Deployed gates by kind", *panels)
     for dataset, runs in judges.items():
-        name = sheet.name(dataset)
-        sheet.claim(
+        name = draft.name(dataset)
+        draft.claim(
             f"M-CovJac deploys the largest fraction of strong-interaction gates on {name}",
             best_of("strong", values[dataset, "strong"]),
             id=f"most-strong-{dataset}",
@@ -78,9 +78,9 @@ def show_kinds(sheet: Sheet) -> None:
             if other != "M-CovJac"
         ]
         text = f"M-CovJac deploys the fewest constant gates on {name}"
-        sheet.claim(text, *parts, id=f"fewest-constant-{dataset}", where=runs.where)
+        draft.claim(text, *parts, id=f"fewest-constant-{dataset}", where=runs.where)
         own = constant["M-CovJac"]
-        sheet.claim(
+        draft.claim(
             f"M-CovJac deploys less than 0.5 % constant gates on {name}",
             Part(None if own is None else own.mean < 0.5, NO_RUNS if own is None else f"{own.mean:.2f} %"),
             id=f"few-constant-{dataset}",
@@ -88,25 +88,25 @@ def show_kinds(sheet: Sheet) -> None:
         )
     columns = ("strong-least", "strong-most", "constant-least", "constant-most")
     low, high, few, many = (paper_number("app:codebook-neurons", "others", column) for column in columns)
-    sheet.note(
+    draft.note(
         f"The paper gives {low:.0f} to {high:.0f} % strong interaction and {few:.0f} to {many:.0f} % constant gates "
         "for the other methods."
     )
-    sheet.note("On Adult CovJac is read at τ = 1, for which the paper gives its fraction; accuracies are of τ = 0.1.")
+    draft.note("On Adult CovJac is read at τ = 1, for which the paper gives its fraction; accuracies are of τ = 0.1.")
 
 
-def _judges(sheet: Sheet, dataset: str) -> Judges:
+def _judges(draft: Draft, dataset: str) -> JudgingRuns:
     """MNIST is judged by the longest runs; no other data set stands in for Adult or CIFAR-10."""
-    return longest(sheet, dataset, MAIN_METHODS) if dataset == "mnist" else Judges(dataset)
+    return longest_runs(draft, dataset, MAIN_METHODS) if dataset == "mnist" else JudgingRuns(dataset)
 
 
-def show_gates(sheet: Sheet) -> None:
+def show_gates(draft: Draft) -> None:
     """fig:gate-selection."""
     panels, rows = [], []
     methods = ("soft-mix", "multilinear-ste", "multilinear-covjac")
-    runs = longest(sheet, "cifar10", methods)
+    runs = longest_runs(draft, "cifar10", methods)
     shares = {
-        m: [sheet.value(runs.dataset, m, fraction("gates", int(gate)), **runs.changes) for gate in Gate]
+        m: [draft.value(runs.dataset, m, fraction("gates", int(gate)), **runs.changes) for gate in Gate]
         for m in methods
     }
     for m in methods:
@@ -117,20 +117,20 @@ def show_gates(sheet: Sheet) -> None:
         bubbles = Series(METHOD_NAMES[m], x, y, labels=labels, size=tuple(share for _, share in known), z=z)
         panels.append(Panel(METHOD_NAMES[m], "scatter3d", "c_a", "c_b", (bubbles,), z_label="c_ab"))
     for gate in Gate:
-        cells = [sheet.cell(None, runs.dataset, m, fraction("gates", int(gate)), **runs.changes) for m in methods]
+        cells = [draft.cell(None, runs.dataset, m, fraction("gates", int(gate)), **runs.changes) for m in methods]
         rows.append((gate.name.replace("_", " "), cells))
     columns = [METHOD_NAMES[m] for m in methods]
-    sheet.table(f"{runs.name(sheet)}: deployed gates, %", columns, rows, best="none")
-    drift = {m: _drift(sheet, runs, m) for m in methods}
+    draft.table(f"{runs.name(draft)}: deployed gates, %", columns, rows, best="none")
+    drift = {m: _drift(draft, runs, m) for m in methods}
     block, kinds = paper("fig:gate-selection"), paper("fig:codebook-neurons")
     rows = []
     for m in methods:
         theirs = (block[m, "std"], block[m, "largest"])
         note = "" if drift[m][0] else NO_RUNS
         rows.append((METHOD_NAMES[m], [Cell(v, t, note) for v, t in zip(drift[m], theirs, strict=True)]))
-    sheet.table("Raw coefficients at the end", ("std(c_ab)", "largest |c_ab|"), rows, best="none")
-    sheet.figure("Deployed gates in the space of coefficients; a point's size is its share", *panels)
-    sheet.claim(
+    draft.table("Raw coefficients at the end", ("std(c_ab)", "largest |c_ab|"), rows, best="none")
+    draft.figure("Deployed gates in the space of coefficients; a point's size is its share", *panels)
+    draft.claim(
         "M-STE's coefficients drift far from the codebook, CovJac's stay nearer",
         above(
             "std(c_ab)",
@@ -141,9 +141,9 @@ def show_gates(sheet: Sheet) -> None:
         id="drift",
         where=runs.where,
     )
-    strong = sheet.methods(runs.dataset, methods, fraction("strong"), **runs.changes)
+    strong = draft.methods(runs.dataset, methods, fraction("strong"), **runs.changes)
     pairs = (("multilinear-covjac", "multilinear-ste"), ("multilinear-ste", "soft-mix"))
-    sheet.claim(
+    draft.claim(
         "M-CovJac selects more XOR and XNOR gates than M-STE, and M-STE more than Soft-Mix",
         *(
             above(
@@ -159,13 +159,13 @@ def show_gates(sheet: Sheet) -> None:
     )
 
 
-def _drift(sheet: Sheet, runs: Judges, method: str) -> tuple[Value | None, Value | None]:
+def _drift(draft: Draft, runs: JudgingRuns, method: str) -> tuple[Value | None, Value | None]:
     def metric(key: str) -> Metric:
         return lambda record: diagnostic(record, "commitment", key)
 
     return (
-        sheet.value(runs.dataset, method, metric("std_c_ab"), "", **runs.changes),
-        sheet.value(runs.dataset, method, metric("max_abs_c_ab"), "", **runs.changes),
+        draft.value(runs.dataset, method, metric("std_c_ab"), "", **runs.changes),
+        draft.value(runs.dataset, method, metric("max_abs_c_ab"), "", **runs.changes),
     )
 
 

@@ -5,7 +5,7 @@ import statistics
 from typing import Any, Final
 
 from gatefit.experiments.record import RunRecord
-from gatefit.paper.catalogue.builder import NO_RUNS, Part, Sheet, best_of, experiment, paper_row
+from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, best_of, experiment, paper_row
 from gatefit.paper.catalogue.extra import LITERAL_GUMBEL, MONKS_METHODS
 from gatefit.paper.catalogue.measures import (
     best_accuracy,
@@ -23,42 +23,42 @@ OPEN: Final = ("adult", "splice", "monks-2")
 """The data sets that finished runs have with the rule of thumb's class scores too."""
 
 
-def show_rule(sheet: Sheet) -> None:
+def show_rule(draft: Draft) -> None:
     """The runs with the rule of thumb's class scores, beside those of the tables."""
     block, columns, parts = paper("tab:mnist-main"), [], []
     rows: dict[str, list[Cell]] = {METHOD_NAMES[m]: [] for m in MAIN_METHODS}
     gaps: list[Cell] = []
     for name in OPEN:
-        columns += [f"{sheet.name(name)}, rule", f"{sheet.name(name)}, as in the tables"]
+        columns += [f"{draft.name(name)}, rule", f"{draft.name(name)}, as in the tables"]
         theirs = paper_row(block, MAIN_METHODS, name)
         typed = difference(theirs["M-CovJac"], theirs["M-STE"])
         found = []
-        for place in (sheet.rule_configs, sheet.configs):
-            cells = {METHOD_NAMES[m]: sheet.cell_of(place(name, m), block[m, name]) for m in MAIN_METHODS}
+        for place in (draft.rule_configs, draft.configs):
+            cells = {METHOD_NAMES[m]: draft.cell_of(place(name, m), block[m, name]) for m in MAIN_METHODS}
             for method, cell in cells.items():
                 rows[method].append(cell)
             found.append(difference(cells["M-CovJac"].value, cells["M-STE"].value))
             gaps.append(Cell(found[-1], typed, "" if found[-1] else NO_RUNS))
-        parts.append(_nearer(sheet.name(name), found, typed))
+        parts.append(_nearer(draft.name(name), found, typed))
     rows["M-CovJac less M-STE"] = gaps
-    sheet.table(f"{sheet.measure.capitalize()}, %, by the temperature of the class scores", columns, rows.items())
+    draft.table(f"{draft.measure.capitalize()}, %, by the temperature of the class scores", columns, rows.items())
     others: dict[str, tuple[str, dict[str, Any]]] = {
         **{METHOD_NAMES[m]: (m, {}) for m in MONKS_METHODS if m not in MAIN_METHODS},
         "Gumbel-ST, noise in both passes": ("gumbel-st", LITERAL_GUMBEL),
     }
     monks = [
-        (name, [sheet.cell_of(sheet.rule_configs("monks-2", m, **changes), None)])
+        (name, [draft.cell_of(draft.rule_configs("monks-2", m, **changes), None)])
         for name, (m, changes) in others.items()
     ]
-    adult = sheet.cell_of(sheet.rule_configs("adult", "iwp-ste")[:1], None)
-    table = f"Other methods with the rule of thumb: {sheet.measure}, %"
-    first = [(f"{name}, {sheet.name('monks-2')}", cells) for name, cells in monks]
-    sheet.table(table, ("accuracy",), [*first, (f"IWP-STE, {sheet.name('adult')}", [adult])], best="none")
-    sheet.claim(
+    adult = draft.cell_of(draft.rule_configs("adult", "iwp-ste")[:1], None)
+    table = f"Other methods with the rule of thumb: {draft.measure}, %"
+    first = [(f"{name}, {draft.name('monks-2')}", cells) for name, cells in monks]
+    draft.table(table, ("accuracy",), [*first, (f"IWP-STE, {draft.name('adult')}", [adult])], best="none")
+    draft.claim(
         "M-CovJac less M-STE is nearer to the paper's with the temperatures of the tables (not a claim of the paper)",
         *parts,
     )
-    sheet.note("The rule of thumb: T = 0.36 √(gates a class), on one wiring and one split, with batches of 512.")
+    draft.note("The rule of thumb: T = 0.36 √(gates a class), on one wiring and one split, with batches of 512.")
 
 
 def _nearer(name: str, found: list[Value | None], typed: Value | None) -> Part:
@@ -79,26 +79,31 @@ def paired(high: list[RunRecord], low: list[RunRecord]) -> Value | None:
     return Value(math.fsum(found) / len(found), statistics.stdev(found) if len(found) > 1 else None, len(found), "pp")
 
 
-def show_evaluation(sheet: Sheet) -> None:
+def show_evaluation(draft: Draft) -> None:
     """MONK's-2 evaluated on all test samples, and on whole batches with the population's deviation."""
     last, best = paper("tab:mnist-main"), paper("tab:best-acc")
     dataset, rows, parts = "monks-2", [], []
     for m in MAIN_METHODS:
-        configs = sheet.configs(dataset, m)
+        configs = draft.configs(dataset, m)
         ours, whole = last_accuracy, whole_batch_accuracy
         tops = best_accuracy, best_whole_batch_accuracy
         cells = [
-            sheet.cell_of(configs, last[m, dataset], ours),
-            sheet.cell_of(configs, last[m, dataset], whole, population=True),
-            sheet.cell_of(configs, best[m, dataset], tops[0]),
-            sheet.cell_of(configs, best[m, dataset], tops[1], population=True),
+            draft.cell_of(configs, last[m, dataset], ours),
+            draft.cell_of(configs, last[m, dataset], whole, population=True),
+            draft.cell_of(configs, best[m, dataset], tops[0]),
+            draft.cell_of(configs, best[m, dataset], tops[1], population=True),
         ]
         rows.append((METHOD_NAMES[m], cells))
         parts.append(_closer(METHOD_NAMES[m], cells[0], cells[1]))
-    columns = (sheet.measure, f"{sheet.measure}, whole batches", "best checkpoint", "best checkpoint, whole batches")
-    sheet.table(f"{sheet.name(dataset)}: accuracy, %", columns, rows)
-    sheet.claim("On whole batches every method is nearer to the paper (not a claim of the paper)", *parts)
-    sheet.note(
+    columns = (
+        draft.measure,
+        f"{draft.measure}, whole batches",
+        "best checkpoint",
+        "best checkpoint, whole batches",
+    )
+    draft.table(f"{draft.name(dataset)}: accuracy, %", columns, rows)
+    draft.claim("On whole batches every method is nearer to the paper (not a claim of the paper)", *parts)
+    draft.note(
         "Whole batches: the first 384 of the 432 test samples, as a loader has them that drops its last batch of 128; "
         "± is then the population's standard deviation. The paper's best checkpoints are fractions of 384, with such a "
         "±. Splice is not evaluated so: its test samples lie in the order of their classes."
@@ -112,7 +117,7 @@ def _closer(name: str, ours: Cell, whole: Cell) -> Part:
     return Part(abs(whole.difference) < abs(ours.difference), text)
 
 
-def show_splits(sheet: Sheet) -> None:
+def show_splits(draft: Draft) -> None:
     """Splice over five splits, for both temperatures."""
     block, columns = paper("tab:mnist-main"), []
     theirs = paper_row(block, MAIN_METHODS, "splice")
@@ -120,20 +125,20 @@ def show_splits(sheet: Sheet) -> None:
     gaps = []
     for temperature in CLASS_SCORES["splice"].temperatures:
         columns.append(f"T = {temperature:g}")
-        configs = {m: sheet.configs("splice", m, readout_temperature=temperature) for m in MAIN_METHODS}
+        configs = {m: draft.configs("splice", m, readout_temperature=temperature) for m in MAIN_METHODS}
         values = {}
         for m in MAIN_METHODS:
-            cell = sheet.cell_of(configs[m], block[m, "splice"])
+            cell = draft.cell_of(configs[m], block[m, "splice"])
             rows[METHOD_NAMES[m]].append(cell)
             values[METHOD_NAMES[m]] = cell.value
-        gap = paired(sheet.get(configs["multilinear-covjac"]), sheet.get(configs["multilinear-ste"]))
+        gap = paired(draft.get(configs["multilinear-covjac"]), draft.get(configs["multilinear-ste"]))
         typed = difference(theirs["M-CovJac"], theirs["M-STE"])
         gaps.append(Cell(gap, typed, "" if gap else NO_RUNS))
-        sheet.claim(
+        draft.claim(
             f"M-CovJac is the best method on Splice with T = {temperature:g}", best_of("", values, paper=theirs)
         )
     rows["M-CovJac less M-STE, split by split"] = gaps
-    sheet.table(f"{sheet.name('splice')}: {sheet.measure}, %, ± over splits", columns, rows.items())
+    draft.table(f"{draft.name('splice')}: {draft.measure}, %, ± over splits", columns, rows.items())
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gatefit.experiments.export import ResultSource
 from gatefit.experiments.record import RunRecord
 from gatefit.paper.claims import Claim, Judged, judge
-from gatefit.paper.outcome import Experiment, Outcome, Results, Scale, command
+from gatefit.paper.outcome import Experiment, Outcome, Results, Scale, reproduce_command
 from gatefit.paper.table_one import Row, table_one
 
 DEFAULT_SCALES: tuple[Scale, ...] = ("paper", "small")
@@ -49,7 +49,7 @@ class Report:
         return tuple(used.values())
 
 
-def collect(
+def build_report(
     source: ResultSource,
     experiments: Iterable[Experiment],
     claims: Sequence[Claim] = (),
@@ -78,5 +78,5 @@ def collect(
 def _section(experiment: Experiment, outcomes: Sequence[Outcome]) -> Section:
     theory = [outcome for outcome in outcomes if not outcome.used and not outcome.missing]
     kept = [outcome for outcome in outcomes if outcome.used] or theory[:1]
-    commands = () if kept else tuple(command(outcome.label, outcome.scale) for outcome in outcomes)
+    commands = () if kept else tuple(reproduce_command(outcome.label, outcome.scale) for outcome in outcomes)
     return Section(experiment.label, experiment.title, tuple(kept), commands)

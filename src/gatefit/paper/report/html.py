@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from gatefit.paper.outcome import Figure, Finding, Outcome, command
+from gatefit.paper.outcome import Figure, Finding, Outcome, reproduce_command
 from gatefit.paper.report.figures import figure_rows, inline_svg
 from gatefit.paper.report.names import slug
 from gatefit.paper.report.provenance import missing_runs, provenance, runs_missing
@@ -55,7 +55,9 @@ def outcome_html(outcome: Outcome, prefix: str, drawings: Sequence[bytes] = (), 
         parts.append(f'<p class="missing">{runs_missing(outcome)}: {listed}</p>')
     elif outcome.missing:
         lines = _list(escape(line) for line in missing_runs(outcome.missing))
-        head = f"{runs_missing(outcome)}; <code>{escape(command(outcome.label, outcome.scale))}</code> trains:"
+        head = (
+            f"{runs_missing(outcome)}; <code>{escape(reproduce_command(outcome.label, outcome.scale))}</code> trains:"
+        )
         parts.append(f'<div class="missing"><p>{head}</p>{lines}</div>')
     return "\n".join(parts)
 

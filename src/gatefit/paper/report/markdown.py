@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from gatefit.paper.outcome import Finding, Outcome, command
+from gatefit.paper.outcome import Finding, Outcome, reproduce_command
 from gatefit.paper.report.figures import describe
 from gatefit.paper.report.provenance import missing_runs, provenance, runs_missing
 from gatefit.paper.report.shown_table import ShownCell, ShownTable, show_table
@@ -45,7 +45,7 @@ def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = (), *, whole: b
         parts.append(f"{runs_missing(outcome)}: `gatefit runs missing --label {outcome.label}` lists them.")
     elif outcome.missing:
         lines = [f"- {escaped(line)}" for line in missing_runs(outcome.missing)]
-        head = f"{runs_missing(outcome)}; `{command(outcome.label, outcome.scale)}` trains:"
+        head = f"{runs_missing(outcome)}; `{reproduce_command(outcome.label, outcome.scale)}` trains:"
         parts.append("\n".join([head, "", *lines]))
     return "\n\n".join(parts) + "\n"
 

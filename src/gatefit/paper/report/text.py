@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gatefit.paper.outcome import Check, Finding, Outcome, command
+from gatefit.paper.outcome import Check, Finding, Outcome, reproduce_command
 from gatefit.paper.report.provenance import missing_runs, provenance, runs_missing
 from gatefit.paper.report.shown_table import ShownCell, ShownTable, show_table
 
@@ -37,7 +37,7 @@ def render_text(outcome: Outcome, *, width: int = 100, store: str | None = None)
     if notes := (*outcome.notes, *outcome.protocol):
         parts.append("\n".join(["notes", *(_wrap(f"- {note}", width, "  ") for note in notes)]))
     if outcome.missing:
-        head = f"{runs_missing(outcome)}; train with: {command(outcome.label, outcome.scale, store)}"
+        head = f"{runs_missing(outcome)}; train with: {reproduce_command(outcome.label, outcome.scale, store)}"
         parts.append("\n".join([head, *(_wrap(f"- {line}", width, "  ") for line in missing_runs(outcome.missing))]))
     return "\n\n".join(parts) + "\n"
 

@@ -31,7 +31,7 @@ def missing(
     """List what tables and figures of the paper wait for, by label and scale, with the command that makes it."""
     from gatefit.experiments.export import Export, open_results
     from gatefit.experiments.store import default_store
-    from gatefit.paper.outcome import SCALES, command
+    from gatefit.paper.outcome import SCALES, reproduce_command
     from gatefit.paper.registry import experiment, labels
     from gatefit.paper.report.contents import DEFAULT_SCALES
     from gatefit.paper.report.provenance import missing_runs
@@ -53,7 +53,7 @@ def missing(
             if not left:
                 continue
             different |= dict.fromkeys(config.identity for config in left)
-            made_by = command(each.label, chosen, None if store is None or exported else str(store))
+            made_by = reproduce_command(each.label, chosen, None if store is None or exported else str(store))
             row: dict[str, Any] = {"label": each.label, "scale": chosen, "missing": len(left), "of": len(planned)}
             row |= {"command": made_by, "runs": [config.identity for config in left]}
             rows.append(row | {"what": missing_runs(left, most=len(left))})

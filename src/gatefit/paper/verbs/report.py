@@ -47,11 +47,10 @@ def report(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the page or report that is there")] = False,
 ) -> None:
     """Write our tables and figures beside the paper's, and which of its claims hold."""
-    from gatefit.paper.claims_headline import HEADLINES, THEORY
-    from gatefit.paper.claims_sections import SECTIONS
+    from gatefit.paper.claims import CLAIMS
     from gatefit.paper.outcome import SCALES
     from gatefit.paper.registry import experiment, labels
-    from gatefit.paper.report.contents import DEFAULT_SCALES, collect
+    from gatefit.paper.report.contents import DEFAULT_SCALES, build_report
     from gatefit.paper.report.files import write_docs, write_report
 
     for given in scale or ():
@@ -63,10 +62,10 @@ def report(
         require("matplotlib", "plots", "drawing figures (leave them out with --no-figures)")
     scales = tuple(each for each in SCALES if each in scale) if scale else DEFAULT_SCALES
     with _results(store, export) as source:
-        claims = () if label else (*HEADLINES, *THEORY, *SECTIONS)
-        content = collect(source, experiments, claims, scales)
+        claims = () if label else CLAIMS
+        content = build_report(source, experiments, claims, scales)
         if not content.runs and not scale:
-            tiny = collect(source, experiments, claims, ("tiny",))
+            tiny = build_report(source, experiments, claims, ("tiny",))
             if tiny.runs:
                 typer.echo("no finished run is of paper or small scale: --scale tiny")
                 content, scale = tiny, ["tiny"]

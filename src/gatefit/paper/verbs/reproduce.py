@@ -1,35 +1,42 @@
 """``gatefit reproduce``: a table or figure of the paper, computed, with the paper's values beside ours.
 
-Runs that are missing are trained first, into a store that other labels share; stop at any moment and go on later.
+labels, --seeds, --only    which runs
+--dry-run                  lists them, and how long they take
+else                       trains what is missing, with bars on a terminal and a line for every run elsewhere,
+                           into a store that labels share; stop at any moment and go on later
+at the end                 text, a Markdown page with its figures, or JSON
 """
 
+import contextlib
+import difflib
 import shlex
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, fields
+from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gatefit._requires import require
 from gatefit.cli import output
-from gatefit.cli.errors import FAILED, UserError, check_choice, one_line
+from gatefit.cli.datasets import load, locate
+from gatefit.cli.errors import FAILED, UserError, check_choice, one_line, user_input
 from gatefit.cli.options import AsJson, DataDir, given_options
+from gatefit.cli.output import duration, percent
 from gatefit.paper.outcome import SCALES
-from gatefit.paper.verbs.reproduce_plan import (
-    chosen_experiments,
-    finished_runs,
-    list_labels,
-    only_runs,
-    parse_seeds,
-    show_plan,
-    whole_plan,
-)
+from gatefit.paper.scales import width_name
+from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
+    from gatefit.experiments.events import RunEvent
     from gatefit.experiments.record import RunRecord
     from gatefit.paper.outcome import Experiment, Outcome, Scale
-    from gatefit.training.config import RunConfig
 
 EXAMPLE = (
     "gatefit reproduce tab:h7-cross-dataset --scale tiny",
@@ -126,6 +133,159 @@ def _store_folder(given: Path | None) -> Path:
     return given or default_store()
 
 
+def chosen_experiments(labels: Sequence[str], every: bool) -> "list[Experiment]":
+    """The experiments of these labels, each once; an unknown label is refused with the nearest."""
+    from gatefit.paper.registry import EXPERIMENTS, experiment
+
+    if every and labels:
+        raise UserError(f"--all is every label, got {' '.join(labels)} too; leave one of them out")
+    if not every and not labels:
+        raise UserError("name a label, as in `gatefit reproduce tab:depth`, or --all; --list shows them")
+    with user_input():
+        return list(EXPERIMENTS.values()) if every else [experiment(label) for label in dict.fromkeys(labels)]
+
+
+MOST_SEEDS = 1000
+"""Beyond it somebody has named a seed, not said how many."""
+
+
+def parse_seeds(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    """ "3" is the first three, "0,2" and "7," are lists."""
+    if given is None:
+        return default
+    try:
+        numbers = [int(word) for word in given.split(",") if word.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 0 or (numbers == [0] and "," not in given):
+        raise UserError(f"--seeds is a number of seeds or a list of them, as in 3 or 0,1,2; got {given!r}")
+    if "," not in given and numbers[0] > MOST_SEEDS:
+        raise UserError(
+            f"--seeds {given} asks for {numbers[0]:,} seeds, at most {MOST_SEEDS:,}; for one seed: {given},"
+        )
+    return tuple(dict.fromkeys(numbers)) if "," in given else tuple(range(numbers[0]))
+
+
+def whole_plan(
+    experiments: "Sequence[Experiment]", scale: "Scale", seeds: dict[str, tuple[int, ...]]
+) -> "list[RunConfig]":
+    """Every run of these labels once."""
+    wanted: dict[str, RunConfig] = {}
+    for each in experiments:
+        wanted |= {config.identity: config for config in each.plan(scale, seeds[each.label])}
+    return list(wanted.values())
+
+
+def only_runs(plan: "list[RunConfig]", given: Sequence[str]) -> "list[RunConfig]":
+    """The runs of a plan with these values: every "field=value,value" must fit."""
+    known = [field.name for field in fields(RunConfig)]
+    chosen = plan
+    for words in given:
+        name, equals, values = words.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not values.strip():
+            raise UserError(f"--only is a field and its value, as in --only dataset=mnist; got {words!r}")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; choose one of {', '.join(known)}"
+            raise UserError(f"--only {words}: runs have no field {name}{hint}")
+        wanted = {_word(value) for value in values.split(",")}
+        found = [config for config in chosen if _word(getattr(config, name)) in wanted]
+        if chosen and not found:
+            there = ", ".join(sorted({_word(getattr(config, name)) for config in chosen}))
+            raise UserError(f"--only {words}: no run of these labels is left; {name} is {there}")
+        chosen = found
+    return chosen
+
+
+def _word(value: object) -> str:
+    """A configuration's value as it is written: 30 is 30.0, none is None, true is True."""
+    text = str(value).strip().lower()
+    try:
+        return f"{float(text):g}" if text not in ("nan", "inf", "infinity") else text
+    except ValueError:
+        return text
+
+
+def list_labels(as_json: bool) -> None:
+    """Print every label with its title and its number of runs."""
+    from gatefit.paper.registry import EXPERIMENTS
+
+    rows: list[dict[str, Any]] = []
+    for label, each in EXPERIMENTS.items():
+        counts = {scale: len(each.plan(scale, each.default_seeds[scale])) for scale in SCALES}
+        rows.append({"label": label, "title": each.title, "runs": counts})
+    if as_json:
+        output.print_json({"labels": rows})
+        return
+    output.print_table(
+        ("label", "title", *(f"runs, {scale}" for scale in SCALES)),
+        [(row["label"], row["title"], *(str(row["runs"][scale]) for scale in SCALES)) for row in rows],
+    )
+
+
+def finished_runs(folder: Path, stack: ExitStack) -> "tuple[Callable[[str], RunRecord | None], Any]":
+    """How runs are looked up where none is trained; a store that does not exist holds none."""
+    from gatefit.experiments.export import open_results
+
+    if not folder.exists():
+        return (lambda identity: None), None
+    source = stack.enter_context(open_results(folder))
+    return source.find, source
+
+
+def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs: int, as_json: bool) -> None:
+    """Print the runs, which are finished, and how long the others take."""
+    from gatefit.experiments.estimate import run_seconds
+
+    with ExitStack() as stack:
+        find, source = finished_runs(folder, stack)
+        found = {config.identity: find(config.identity) for config in plan}
+        seconds = run_seconds(plan, source)
+    absent = availability({config.dataset for config in plan}, data_dir, download=False)
+    rows: list[dict[str, Any]] = []
+    for config in plan:
+        record = found[config.identity]
+        status = "to do" if record is None or record.status == "planned" else record.status
+        if status != "finished" and config.dataset in absent:
+            status = "needs data"
+        rows.append({"run": config.identity, "what": run_words(config), "status": status,
+                     "seconds": round(seconds[config.identity], 1)})  # fmt: skip
+    left = sum(row["seconds"] for row in rows)
+    if as_json:
+        output.print_json({"runs": rows, "seconds_left": round(left / jobs, 1), "not_at_hand": absent})
+        return
+    if rows:
+        time = [output.duration(row["seconds"]) if row["seconds"] else "-" for row in rows]
+        titles = ("run", "what", "status", "time left")
+        output.print_table(titles, [(r["run"], r["what"], r["status"], t) for r, t in zip(rows, time, strict=True)])
+    done = sum(row["status"] == "finished" for row in rows)
+    with_jobs = f" with {jobs} jobs" if jobs > 1 else ""
+    typer.echo(f"{len(rows)} runs, {done} finished; about {output.duration(left / jobs)} left{with_jobs}")
+    for name, reason in absent.items():
+        typer.echo(f"{name}: {one_line(reason)}; where that fails, its runs are skipped")
+
+
+def availability(names: Iterable[str], data_dir: Path | None, *, download: bool, quiet: bool = False) -> dict[str, str]:
+    """The data sets that cannot be had, with the reason; where ``download`` says so, fetching them is tried."""
+    from gatefit.datasets import DATASETS, DatasetError
+
+    absent = {}
+    for name in sorted(names):
+        info = DATASETS[name]
+        found, _ = locate(name, info, data_dir)
+        if found:
+            continue
+        if not download:
+            absent[name] = "not here; downloaded when first used" if info.download else "not here; see --data-dir"
+            continue
+        try:
+            load(name, data_dir, {}, quiet=quiet)
+        except (DatasetError, UserError, ImportError, OSError) as error:
+            absent[name] = str(error)
+    return absent
+
+
 def _train(
     plan: "list[RunConfig]",
     store: Any,
@@ -138,8 +298,6 @@ def _train(
     """Train what is missing; returns the runs that failed, and the exit code where it was asked to stop."""
     from gatefit.cli.stop import StopSignals
     from gatefit.experiments.estimate import run_seconds
-    from gatefit.paper.verbs.reproduce_data import availability
-    from gatefit.paper.verbs.reproduce_progress import shown
 
     left = [config for config in plan if store.status(config.identity) != "finished"]
     absent = availability({config.dataset for config in left}, data_dir, download=True, quiet=quiet)
@@ -151,7 +309,10 @@ def _train(
         return [], None
     run = _runner(ray)
     seconds = run_seconds(left, store)
-    with StopSignals() as stop, shown(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet) as tell:
+    with (
+        StopSignals() as stop,
+        run_progress(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet) as tell,
+    ):
 
         def told(event: Any) -> None:
             stop.training = True
@@ -196,9 +357,8 @@ def _outcomes(
 
 
 def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only: bool, store: str | None) -> None:
-    from gatefit.paper.outcome import command
+    from gatefit.paper.outcome import reproduce_command
     from gatefit.paper.report.text import render_text
-    from gatefit.paper.verbs.reproduce_page import outcome_content, write_page
 
     empty = [outcome for outcome in outcomes if outcome.missing and not outcome.used]
     ready = [outcome for outcome in outcomes if outcome not in empty]
@@ -208,7 +368,7 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         count = sum(len(outcome.missing) for outcome in empty) if len(empty) > 1 else len(first.missing)
         raise UserError(
             f"none of the {count} runs of {what} at {first.scale} scale is finished; "
-            f"make them with: {command(first.label, first.scale, store)}"
+            f"make them with: {reproduce_command(first.label, first.scale, store)}"
         )
     if out is not None:
         written = write_page(outcomes, out)
@@ -224,7 +384,7 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
     if table_only and empty:
         for outcome in empty:
             typer.echo(
-                f"{outcome.label}: no finished run yet; make them with: {command(outcome.label, outcome.scale, store)}",
+                f"{outcome.label}: no finished run yet; make them with: {reproduce_command(outcome.label, outcome.scale, store)}",
                 err=True,
             )
 
@@ -250,3 +410,163 @@ def _reasons(failed: "Sequence[RunRecord]") -> dict[str, int]:
         reason = one_line(record.error)
         reasons[reason] = reasons.get(reason, 0) + 1
     return reasons
+
+
+def run_words(config: RunConfig) -> str:
+    """A run in a few words: data set, method, size, seed and the options that set it apart."""
+    size = f"{config.depth} × {width_name(config.width)}" if config.width else f"{config.depth} layers"
+    extra = [
+        word
+        for word in (
+            f"{config.steps:,} steps",
+            f"τ {config.temperature:g}" if config.temperature is not None else "",
+            "learned τ" if config.learnable_temperature else "",
+            f"T {config.readout_temperature:g}" if config.readout_temperature is not None else "",
+            config.corner_activation or "",
+            f"snap {config.snap}" if config.snap else "",
+            f"{config.surrogate} surrogate" if config.surrogate else "",
+            f"noise in {config.noise_in}" if config.noise_in else "",
+            f"{config.backward_basis} basis" if config.backward_basis else "",
+            f"wiring {config.wiring_seed}" if config.wiring_seed else "",
+            f"split {config.split_seed}" if config.split_seed else "",
+            f"{config.adult_encoding} encoding" if config.adult_encoding else "",
+        )
+        if word
+    ]
+    return f"{config.dataset} {config.method}, {size}, {', '.join(extra)}, seed {config.seed}"
+
+
+class RunLines:
+    """One line when a run begins anew and one when it ends, with how many there are and the time left."""
+
+    def __init__(self, console: Console, configs: Sequence[RunConfig], seconds: dict[str, float], jobs: int) -> None:
+        self._console, self._configs = console, {config.identity: config for config in configs}
+        self._seconds, self._jobs = seconds, jobs
+        self._ended: set[str] = set()
+        self._start = time.monotonic()
+
+    def __call__(self, event: "RunEvent") -> None:
+        """Say what happened."""
+        if event.kind == "started" and event.step:
+            self._print(event, f"goes on at step {event.step:,} of {event.steps:,}")
+        elif event.kind == "waiting":
+            self._print(event, "another process works on it; waiting")
+        elif event.kind in ("finished", "failed", "stopped"):
+            self._ended.add(event.identity)
+            said = {
+                "finished": f"last 10 {percent(event.accuracy)}",
+                "failed": f"failed: {one_line(event.text)}",
+                "stopped": f"stopped at step {event.step:,} of {event.steps:,}",
+            }[event.kind]
+            self._print(event, f"{said}{self._left()}")
+
+    def _left(self) -> str:
+        left = [s for identity, s in self._seconds.items() if identity not in self._ended]
+        if not left:
+            return ""
+        # What was estimated for the ended runs, against the time that they took, corrects what is still to come.
+        done = sum(s for identity, s in self._seconds.items() if identity in self._ended)
+        factor = (time.monotonic() - self._start) / done if done > 0 else 1 / self._jobs
+        return f"; about {duration(sum(left) * factor)} left"
+
+    def _print(self, event: "RunEvent", text: str) -> None:
+        config = self._configs.get(event.identity)
+        name = event.identity if config is None else run_words(config)
+        self._console.print(f"[{len(self._ended)}/{len(self._configs)}] {name}: {text}")
+
+
+class RunBars:
+    """A bar over all runs, and one for each that is being trained."""
+
+    def __init__(self, console: Console, configs: Sequence[RunConfig]) -> None:
+        self._configs = {config.identity: config for config in configs}
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[said]}"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._all = self._progress.add_task("runs", total=len(self._configs), said="")
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> "RunBars":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: "RunEvent") -> None:
+        """Move the bars."""
+        config = self._configs.get(event.identity)
+        if config is None:
+            return
+        if event.identity not in self._tasks:
+            self._tasks[event.identity] = self._progress.add_task(run_words(config), total=event.steps, said="")
+        task = self._tasks[event.identity]
+        if event.kind in ("started", "evaluated"):
+            accuracy = percent(event.accuracy) if event.accuracy is not None else ""
+            self._progress.update(task, completed=event.step, said=accuracy)
+        elif event.kind == "waiting":
+            self._progress.update(task, said="waiting for another process")
+        else:
+            self._progress.remove_task(task)
+            self._progress.advance(self._all)
+            if event.kind == "failed":
+                self._progress.console.print(f"{run_words(config)}: failed: {one_line(event.text)}")
+
+
+@contextlib.contextmanager
+def run_progress(
+    console: Console, configs: Sequence[RunConfig], seconds: dict[str, float], *, jobs: int, quiet: bool
+) -> Iterator[Any]:
+    """What the runner tells: bars on a terminal, else lines; nothing where it is to be quiet."""
+    if quiet:
+        yield lambda event: None
+    elif console.is_terminal:
+        with RunBars(console, configs) as bars:
+            yield bars
+    else:
+        yield RunLines(console, configs, seconds, jobs)
+
+
+def outcome_content(outcome: "Outcome") -> dict[str, Any]:
+    """An outcome without the rows of its runs, which the store has; the same runs give the same content."""
+    return {
+        "label": outcome.label,
+        "title": outcome.title,
+        "scale": outcome.scale,
+        "seeds": list(outcome.seeds),
+        "tables": [asdict(table) for table in outcome.tables],
+        "figures": [asdict(figure) for figure in outcome.figures],
+        "checks": [asdict(check) | {"finding": check.finding} for check in outcome.checks],
+        "notes": [*outcome.notes, *outcome.protocol],
+        "used": sorted(record.identity for record in outcome.used),
+        "missing": sorted(config.identity for config in outcome.missing),
+    }
+
+
+def write_page(outcomes: "Sequence[Outcome]", page: Path) -> Path:
+    """Write the outcomes to one Markdown page, its figures to a folder beside it where matplotlib is installed."""
+    from gatefit.paper.report.markdown import render_markdown
+
+    folder = page.parent / f"{page.stem}-figures"
+    drawn = find_spec("matplotlib") is not None
+    parts = []
+    for outcome in outcomes:
+        paths = []
+        for number, figure in enumerate(outcome.figures if drawn else ()):
+            from gatefit.paper.report.figures import render_svg
+
+            name = f"{outcome.label.replace(':', '-')}-{number + 1}.svg"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(render_svg(figure))
+            paths.append(f"{folder.name}/{name}")
+        parts.append(render_markdown(outcome, paths))
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n\n".join(parts), encoding="utf-8")
+    return page

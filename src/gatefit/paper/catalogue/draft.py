@@ -1,6 +1,6 @@
-"""A sheet collects what one label shows: it asks for runs, fills cells, judges claims and says what differs.
+"""The draft of what one label shows: it asks for runs, fills cells, judges claims and says what differs.
 
-    show(sheet)  writes tables, figures, checks and notes
+    show(draft)  writes tables, figures, checks and notes
     plan         every run that show asks for: found by showing to a store that holds nothing
 
 So the plan and the outcome cannot disagree.
@@ -48,7 +48,7 @@ class Part:
     why: Undecided = ""
 
 
-class Sheet:
+class Draft:
     """One label's tables, figures, checks and notes in the making."""
 
     def __init__(self, results: Results) -> None:
@@ -211,7 +211,7 @@ class Sheet:
         return Part(None, f"{self.name(dataset)}: {NOT_HERE}", counts=False)
 
     def outcome(self, label: str, title: str) -> Outcome:
-        """Everything on the sheet."""
+        """All that was drafted."""
         general = remarks.notes(self.scale, self._datasets, list(self._configs.values()))
         missing = {config.identity for config in self.results.missing}
         return Outcome(
@@ -301,17 +301,17 @@ def _slug(text: str) -> str:
 def experiment(
     label: str,
     title: str,
-    show: Callable[[Sheet], None],
+    show: Callable[[Draft], None],
     *,
     small_seeds: Sequence[int] = (0,),
     paper_seeds: Sequence[int] = (0, 1, 2),
 ) -> Experiment:
-    """The experiment whose sheet ``show`` fills in."""
+    """The experiment whose draft ``show`` fills in."""
 
     def outcome(results: Results) -> Outcome:
-        sheet = Sheet(results)
-        show(sheet)
-        return sheet.outcome(label, title)
+        draft = Draft(results)
+        show(draft)
+        return draft.outcome(label, title)
 
     def plan(scale: Scale, seeds: Sequence[int]) -> list[RunConfig]:
         return list(outcome(Results(lambda identity: None, scale=scale, seeds=seeds)).missing)
