@@ -6,9 +6,17 @@ from dataclasses import replace
 import pytest
 
 from gatefit.paper.outcome import Outcome
-from gatefit.paper.report.html import render_html
+from gatefit.paper.report.contents import Report, Section, figure_names
+from gatefit.paper.report.html import html_report
 from gatefit.paper.report.markdown import escaped, render_markdown
 from page_checks import Page, check_page
+
+
+def render_html(outcome: Outcome, drawings: list[bytes] | None = None) -> str:
+    """A report of one label."""
+    section = Section(outcome.label, outcome.title, (outcome,))
+    named = dict(zip(figure_names(outcome), drawings or [], strict=False))
+    return html_report("One label", "gatefit report", Report((section,), (), (outcome.scale,)), named)
 
 
 def test_html_is_whole_and_fetches_nothing(outcome: Outcome, drawing: bytes):

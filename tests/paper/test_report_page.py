@@ -7,10 +7,9 @@ import pytest
 
 from gatefit.paper.claims import Cited, Claim
 from gatefit.paper.outcome import Check, Experiment, Outcome, Results
-from gatefit.paper.report.contents import Report, build_report
+from gatefit.paper.report.contents import Report, build_report, figure_names, is_figure_of, slug
 from gatefit.paper.report.files import write_docs, write_report
-from gatefit.paper.report.names import figure_names, is_figure_of, slug
-from gatefit.paper.report.page_markdown import GENERATED
+from gatefit.paper.report.markdown import GENERATED
 from page_checks import check_page
 
 CLAIM = Claim("Abstract", "M-STE <beats> Soft-Mix.", checks=(Cited("tab:made-up", "beats"),), remark="Mind `a|b`.")

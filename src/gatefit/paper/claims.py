@@ -167,7 +167,8 @@ def _untestable(claim: Claim, outcomes: Mapping[str, Sequence[Outcome]]) -> str:
         waiting = [outcome for outcome in outcomes.get(cited.label, ()) if outcome.missing]
         if waiting:
             count = len(waiting[-1].missing)
-            return f"{sentence}; `{reproduce_command(cited.label, waiting[-1].scale)}` makes {count} run{'' if count == 1 else 's'}."
+            made_by = reproduce_command(cited.label, waiting[-1].scale)
+            return f"{sentence}; `{made_by}` makes {count} run{'' if count == 1 else 's'}."
     return f"{sentence}."
 
 

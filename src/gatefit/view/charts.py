@@ -4,16 +4,19 @@
     area_chart     shares stacked over x
     bar_chart      a value a name; shares stacked where there are several series
 
-No library draws them, so that a page needs nothing but Python; ``SCRIPT`` of ``run_script`` brings them to life.
+No library draws them, so that a page needs no plotting; here is where things are, ``chart.html.jinja`` writes them and
+``charts.js`` brings them to life.
 """
 
 import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
+from markupsafe import Markup
+
+from gatefit.backends.templates import render
 from gatefit.view.series_styles import Style, styles_of
 
 _WIDTH, _PLOT = 540, 220
@@ -25,6 +28,8 @@ _MARKS: Final = 8
 """Markers along a line."""
 
 Values = Sequence[float | None]
+Shape = tuple[str, dict[str, str]]
+"""A tag of SVG and its attributes."""
 
 
 @dataclass(frozen=True)
@@ -41,57 +46,60 @@ class Chart:
     """Significant digits of the values that a reader is told."""
 
 
-def line_chart(chart: Chart) -> str:
-    """Lines over a common x; an empty string where no value is known."""
+def line_chart(chart: Chart) -> Markup:
+    """Lines over a common x; nothing where no value is known."""
     known = [y for _, values in chart.series for y in values if y is not None and _usable(y, chart.log)]
     if not known or not chart.x:
-        return ""
+        return Markup()
     frame = _Frame(chart.x, known, log=chart.log)
     styles = styles_of([name for name, _ in chart.series])
-    body = [_line(frame, chart, values, styles[name]) for name, values in chart.series]
+    shapes = [shape for name, values in chart.series for shape in _line(frame, chart, values, styles[name])]
     heights = [[frame.y(y) if y is not None and _usable(y, chart.log) else None for y in v] for _, v in chart.series]
-    return _figure(chart, frame, body, styles, heights, _line_swatch)
+    return _figure(chart, frame, shapes, styles, heights, _line_swatch)
 
 
-def area_chart(chart: Chart) -> str:
+def area_chart(chart: Chart) -> Markup:
     """Shares on top of each other over a common x; a missing value counts as none."""
     if len(chart.x) < 2 or not chart.series:
-        return ""
+        return Markup()
     frame = _Frame(chart.x, [0.0, max(sum(column) for column in _columns(chart))], flush=True)
     styles = styles_of([name for name, _ in chart.series])
     below = [0.0] * len(chart.x)
-    body, heights = [], []
+    shapes: list[Shape] = []
+    heights = []
     for name, values in chart.series:
         above = [low + (value or 0.0) for low, value in zip(below, values, strict=True)]
         edge = [(frame.x(x), frame.y(y)) for x, y in zip(chart.x, above, strict=True)]
         base = [(frame.x(x), frame.y(y)) for x, y in zip(chart.x, below, strict=True)]
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*edge, *reversed(base)])
-        body.append(f'<polygon points="{points}" fill="{styles[name].colour}" stroke="var(--ground)"/>')
+        shapes.append(("polygon", {"points": points, "fill": styles[name].colour, "stroke": "var(--ground)"}))
         heights.append([y for _, y in edge])
         below = above
-    return _figure(chart, frame, body, styles, list(heights), _box_swatch)
+    return _figure(chart, frame, shapes, styles, list(heights), _box_swatch)
 
 
-def bar_chart(chart: Chart, names: Sequence[str]) -> str:
+def bar_chart(chart: Chart, names: Sequence[str]) -> Markup:
     """A bar a name, its series on top of each other; ``chart.x`` is 0, 1, ... under the names."""
     totals = [sum(column) for column in _columns(chart)]
     if not totals:
-        return ""
+        return Markup()
     frame = _Frame([-0.6, len(names) - 0.4], [0.0, *totals], flush=True)
     styles = styles_of([name for name, _ in chart.series])
     width = 0.7 * (frame.x(1) - frame.x(0))
     below = [0.0] * len(names)
-    body, heights = [], []
+    shapes: list[Shape] = []
+    heights = []
     for name, values in chart.series:
         tops = []
         for i, value in enumerate(values):
             top, low = frame.y(below[i] + (value or 0.0)), frame.y(below[i])
-            place = f'x="{frame.x(i) - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{low - top:.1f}"'
-            body.append(f'<rect {place} fill="{styles[name].colour}" stroke="var(--ground)"/>')
+            box = {"x": frame.x(i) - width / 2, "y": top, "width": width, "height": low - top}
+            place = {side: f"{pixels:.1f}" for side, pixels in box.items()}
+            shapes.append(("rect", {**place, "fill": styles[name].colour, "stroke": "var(--ground)"}))
             tops.append(top)
             below[i] += value or 0.0
         heights.append(tops)
-    return _figure(chart, frame, body, styles, list(heights), _box_swatch, names)
+    return _figure(chart, frame, shapes, styles, list(heights), _box_swatch, names)
 
 
 class _Frame:
@@ -142,7 +150,7 @@ def _usable(value: float, log: bool) -> bool:
     return math.isfinite(value) and (value > 0 or not log)
 
 
-def _line(frame: _Frame, chart: Chart, values: Values, style: Style) -> str:
+def _line(frame: _Frame, chart: Chart, values: Values, style: Style) -> list[Shape]:
     pieces: list[list[tuple[float, float]]] = [[]]
     for x, y in zip(chart.x, values, strict=True):
         if y is not None and _usable(y, chart.log):
@@ -152,19 +160,20 @@ def _line(frame: _Frame, chart: Chart, values: Values, style: Style) -> str:
     points = [point for piece in pieces for point in piece]
     path = " ".join("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in piece) for piece in pieces if piece)
     every = max(1, math.ceil(len(points) / _MARKS))
-    marks = "".join(marker(x, y, style) for x, y in points[::every])
-    dash = f' stroke-dasharray="{_dash(style)}"' if _dash(style) else ""
-    return f'<path d="{path}" fill="none" stroke="{style.colour}" stroke-width="1.8"{dash}/>{marks}'
+    line = {"d": path, "fill": "none", "stroke": style.colour, "stroke-width": "1.8", **_dash(style)}
+    return [("path", line), *(marker(x, y, style) for x, y in points[::every])]
 
 
-def _dash(style: Style) -> str:
+def _dash(style: Style) -> dict[str, str]:
     named = {"-": "", "--": "7 4", "-.": "8 3 2 3", ":": "2 3"}
     if isinstance(style.dash, str):
-        return named[style.dash]
-    return " ".join(f"{1.8 * length:g}" for length in style.dash[1])
+        lengths = named[style.dash]
+    else:
+        lengths = " ".join(f"{1.8 * length:g}" for length in style.dash[1])
+    return {"stroke-dasharray": lengths} if lengths else {}
 
 
-def marker(x: float, y: float, style: Style) -> str:
+def marker(x: float, y: float, style: Style) -> Shape:
     """A mark of the style's shape."""
     corners = {
         "s": "-3,-3 3,-3 3,3 -3,3",
@@ -177,19 +186,18 @@ def marker(x: float, y: float, style: Style) -> str:
         "X": "-4,-2.5 -2.5,-4 0,-1.5 2.5,-4 4,-2.5 1.5,0 4,2.5 2.5,4 0,1.5 -2.5,4 -4,2.5 -1.5,0",
     }
     if style.marker not in corners:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{style.colour}"/>'
-    place = f'transform="translate({x:.1f} {y:.1f})"'
-    return f'<polygon {place} points="{corners[style.marker]}" fill="{style.colour}"/>'
+        return "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "3.2", "fill": style.colour}
+    place = f"translate({x:.1f} {y:.1f})"
+    return "polygon", {"transform": place, "points": corners[style.marker], "fill": style.colour}
 
 
-def _line_swatch(style: Style) -> str:
-    dash = f' stroke-dasharray="{_dash(style)}"' if _dash(style) else ""
-    line = f'<path d="M1 6H33" stroke="{style.colour}" stroke-width="2"{dash}/>'
-    return f'<svg width="34" height="12" aria-hidden="true">{line}{marker(17, 6, style)}</svg>'
+def _line_swatch(style: Style) -> tuple[int, list[Shape]]:
+    line = {"d": "M1 6H33", "stroke": style.colour, "stroke-width": "2", **_dash(style)}
+    return 34, [("path", line), marker(17, 6, style)]
 
 
-def _box_swatch(style: Style) -> str:
-    return f'<svg width="14" height="12" aria-hidden="true"><rect width="14" height="12" fill="{style.colour}"/></svg>'
+def _box_swatch(style: Style) -> tuple[int, list[Shape]]:
+    return 14, [("rect", {"width": "14", "height": "12", "fill": style.colour})]
 
 
 def plain(value: float | None, digits: int = 3) -> str:
@@ -204,12 +212,12 @@ def plain(value: float | None, digits: int = 3) -> str:
 def _figure(
     chart: Chart,
     frame: _Frame,
-    body: Sequence[str],
+    shapes: Sequence[Shape],
     styles: dict[str, Style],
     heights: Sequence[Sequence[float | None]],
-    swatch: Callable[[Style], str],
+    swatch: Callable[[Style], tuple[int, list[Shape]]],
     names: Sequence[str] | None = None,
-) -> str:
+) -> Markup:
     """Axes, legend and values around a drawing."""
     places = [float(i) for i in range(len(names))] if names is not None else list(chart.x)
     titles = list(names) if names is not None else [f"{chart.x_label} {plain(x, 6)}" for x in chart.x]
@@ -231,16 +239,19 @@ def _figure(
     }
     ends = "; ".join(f"{name} {plain(_last(values), chart.digits)}" for name, values in chart.series)
     words = f"{chart.title}: {chart.y_label} by {chart.x_label}. Last values: {ends}."
-    legend = "".join(f"<li>{swatch(style)} {escape(name)}</li>" for name, style in styles.items())
-    legend = f'<ul class="key">{legend}</ul>' if len(styles) > 1 else ""
-    return (
-        f'<figure class="chart" data-chart="{escape(json.dumps(content, separators=(",", ":"), ensure_ascii=False))}">'
-        f"<figcaption>{escape(chart.title)}</figcaption>"
-        f'<div class="plot" tabindex="0" role="group" aria-roledescription="chart" '
-        f'aria-label="{escape(chart.title)}; arrow keys read the values">'
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(words)}">'
-        f"{_axes(chart, frame, names)}{''.join(body)}</svg></div>{legend}</figure>"
+    drawn = render(
+        "gatefit.view",
+        "chart.html.jinja",
+        title=chart.title,
+        words=words,
+        data=json.dumps(content, separators=(",", ":"), ensure_ascii=False),
+        width=_WIDTH,
+        height=height,
+        axes=_axes(chart, frame, names),
+        shapes=shapes,
+        swatches=[(name, *swatch(style)) for name, style in styles.items()],
     )
+    return Markup(drawn)
 
 
 def _crowded(names: Sequence[str] | None) -> bool:
@@ -252,27 +263,27 @@ def _last(values: Values) -> float | None:
     return next((value for value in reversed(values) if value is not None), None)
 
 
-def _axes(chart: Chart, frame: _Frame, names: Sequence[str] | None) -> str:
+def _axes(chart: Chart, frame: _Frame, names: Sequence[str] | None) -> list[tuple[str, dict[str, str]]]:
+    """Text and where it stands; without text, a line."""
     right, low = _WIDTH - _RIGHT, _TOP + _PLOT
     parts = []
     for y in frame.y_ticks:
         place = frame.y(y)
-        parts.append(f'<path class="grid" d="M{_LEFT} {place:.1f}H{right}"/>')
-        parts.append(f'<text x="{_LEFT - 7}" y="{place + 4:.1f}" text-anchor="end">{plain(y, 4)}</text>')
+        parts.append(("", {"class": "grid", "d": f"M{_LEFT} {place:.1f}H{right}"}))
+        parts.append((plain(y, 4), {"x": f"{_LEFT - 7}", "y": f"{place + 4:.1f}", "text-anchor": "end"}))
     if names is None:
         ticks = [(frame.x(x), plain(x, 6)) for x in frame.x_ticks]
     else:
         ticks = [(frame.x(i), name) for i, name in enumerate(names)]
     crowded = _crowded(names)
     for place, name in ticks:
-        turn = f' transform="rotate(-38 {place:.1f} {low + 13})"' if crowded else ""
+        turn = {"transform": f"rotate(-38 {place:.1f} {low + 13})"} if crowded else {}
         anchor = "end" if crowded else "middle"
-        words = f'<text x="{place:.1f}" y="{low + 15}" text-anchor="{anchor}"{turn}>{escape(name)}</text>'
-        parts.append(words)
-    parts.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{low}H{right}"/>')
+        parts.append((name, {"x": f"{place:.1f}", "y": f"{low + 15}", "text-anchor": anchor, **turn}))
+    parts.append(("", {"class": "axis", "d": f"M{_LEFT} {_TOP}V{low}H{right}"}))
     if not crowded:
-        middle = (_LEFT + right) / 2
-        parts.append(f'<text x="{middle}" y="{low + _BOTTOM - 6}" text-anchor="middle">{escape(chart.x_label)}</text>')
-    turned = f'transform="rotate(-90 13 {(_TOP + low) / 2})"'
-    parts.append(f'<text x="13" y="{(_TOP + low) / 2}" text-anchor="middle" {turned}>{escape(chart.y_label)}</text>')
-    return "".join(parts)
+        middle = f"{(_LEFT + right) / 2}"
+        parts.append((chart.x_label, {"x": middle, "y": f"{low + _BOTTOM - 6}", "text-anchor": "middle"}))
+    middle = f"{(_TOP + low) / 2}"
+    upward = {"x": "13", "y": middle, "text-anchor": "middle", "transform": f"rotate(-90 13 {middle})"}
+    return [*parts, (chart.y_label, upward)]

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from html import escape
 from typing import Any, Final
 
+from markupsafe import Markup
+
+from gatefit.backends.templates import render
 from gatefit.experiments.record import RunRecord
+from gatefit.gates import Gate
 from gatefit.training.config import RunConfig
-from gatefit.view.charts import Chart, line_chart
-from gatefit.view.page import page_html, rich
-from gatefit.view.run_diagnostics import diagnostic_charts, gate_charts, layer_charts
-from gatefit.view.run_script import SCRIPT, STYLE
+from gatefit.view.charts import Chart, area_chart, bar_chart, line_chart
+from gatefit.view.page import with_code
 
 _CURVES = (
     ("test, deployed", "test_hard"),
@@ -35,6 +36,10 @@ _FIGURES = (
     ("discretisation_gap_train", "Discretisation gap, training set", "points"),
 )
 
+KINDS: Final = ("constant", "separable", "weak", "strong")
+_COEFFICIENTS: Final = ("c_0", "c_a", "c_b", "c_ab")
+
+Column = list[float | None]
 _MACHINE: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch")
 """What is said of a machine, in this order, as far as the store knows it."""
 
@@ -43,31 +48,31 @@ def run_page(record: RunRecord, remark: str = "") -> str:
     """The page; ``remark`` says what is to be known of its diagnostics."""
     config = record.config
     size = f"{config.depth} × {config.width:,}" if config.width is not None else f"{config.depth} layers"
-    title = f"{config.dataset}, {config.method}, {size}"
     held_out = config.held_out
-    parts = [
-        f"<header><h1>{escape(title)}</h1></header>",
-        '<main id="content">',
-        _facts(record),
-        _final(record, held_out),
-        _section("Accuracy and loss", _curves(record, held_out), "There is no evaluation yet."),
-        *([f'<p class="missing">{rich(remark)}</p>'] if remark else []),
-        _section("Gates", gate_charts(record), "Which gates the network has at each evaluation was not recorded."),
-        _section("The paper's diagnostics", diagnostic_charts(record), "They were not recorded over time."),
-        _section("By layer, at the last evaluation", layer_charts(record), "Nothing by layer is known."),
-        _configuration(config),
-        "</main>",
-    ]
-    return page_html(title, "\n".join(parts), style=STYLE, script=SCRIPT)
+    deployed = "of the deployed circuit" if record.summary.get("boolean", True) else "of the soft network: not Boolean"
+    return render(
+        "gatefit.view",
+        "run.html.jinja",
+        title=f"{config.dataset}, {config.method}, {size}",
+        facts=_facts(record),
+        error=record.error,
+        final_caption=f"Final figures, {held_out} accuracy {deployed}",
+        final=_final(record, held_out),
+        curves=_known(_curves(record, held_out)),
+        remark=with_code(remark),
+        gates=_known(gate_charts(record)),
+        diagnostics=_known(diagnostic_charts(record)),
+        layers=_known(layer_charts(record)),
+        configuration=_configuration(config),
+    )
 
 
-def _section(title: str, charts: Sequence[str], otherwise: str) -> str:
-    shown = [chart for chart in charts if chart]
-    body = f'<div class="charts">{"".join(shown)}</div>' if shown else f"<p>{escape(otherwise)}</p>"
-    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+def _known(charts: Sequence[Markup]) -> list[Markup]:
+    """Those that show something."""
+    return [chart for chart in charts if chart]
 
 
-def _facts(record: RunRecord) -> str:
+def _facts(record: RunRecord) -> list[tuple[str, str]]:
     config = record.config
     done = f"step {record.step:,} of {config.steps:,}"
     state = "finished" if record.status == "finished" else f"{record.status}, {done}"
@@ -75,9 +80,7 @@ def _facts(record: RunRecord) -> str:
     if record.seconds:
         facts.append(("training time", f"{record.seconds / 60:.1f} min"))
     facts += [("machine", machine_words(record.machine)), ("code", record.code_version)]
-    spans = "".join(f"<span>{escape(name)} {escape(value)}</span>" for name, value in facts if value)
-    error = f'<p class="missing">It failed: {escape(record.error)}</p>' if record.error else ""
-    return f'<p class="facts">{spans}</p>{error}'
+    return [(name, value) for name, value in facts if value]
 
 
 def machine_words(machine: Mapping[str, Any]) -> str:
@@ -98,7 +101,7 @@ def machine_words(machine: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _final(record: RunRecord, held_out: str) -> str:
+def _final(record: RunRecord, held_out: str) -> list[tuple[str, str]]:
     rows = []
     for name, words, unit in _FIGURES:
         value = record.summary.get(name)
@@ -107,21 +110,10 @@ def _final(record: RunRecord, held_out: str) -> str:
             if name == "best_accuracy" and record.summary.get("best_step") is not None:
                 shown += f" at step {record.summary['best_step']:,}"
             rows.append((words.replace("test", held_out), shown))
-    if not rows:
-        return ""
-    deployed = "of the deployed circuit" if record.summary.get("boolean", True) else "of the soft network: not Boolean"
-    return _pairs(f"Final figures, {held_out} accuracy {deployed}", rows)
+    return rows
 
 
-def _pairs(caption: str, rows: Sequence[tuple[str, str]]) -> str:
-    lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f'<table class="facts-table"><caption>{escape(caption)}</caption><tbody>{lines}</tbody></table></div>'
-    )
-
-
-def _curves(record: RunRecord, held_out: str) -> list[str]:
+def _curves(record: RunRecord, held_out: str) -> list[Markup]:
     steps = [float(row["step"]) for row in record.metrics]
     accuracy = _series(record.metrics, _CURVES, held_out)
     gaps = _series(record.metrics, _GAPS, held_out)
@@ -151,12 +143,99 @@ def _positive(series: Sequence[tuple[str, Sequence[float | None]]]) -> bool:
     return bool(values) and min(values) > 0 and max(values) > 5 * min(values)
 
 
-def _configuration(config: RunConfig) -> str:
+def _configuration(config: RunConfig) -> list[tuple[str, str]]:
     default = asdict(RunConfig())
-    rows = [
+    return [
         (name.replace("_", " "), f"{value}{'' if value == default[name] else ' *'}")
         for name, value in asdict(config).items()
         if value is not None
     ]
-    table = _pairs("Configuration; * is not the default", rows)
-    return f"<section><h2>Configuration</h2>{table}</section>"
+
+
+def gate_charts(record: RunRecord) -> list[Markup]:
+    """Entropy by layer and kinds of gates over time; the sixteen gates at the end."""
+    charts = [_by_layer_over_time(record, "entropy", "Gate entropy by layer", "entropy, nats")]
+    steps, census = _rows(record, "census")
+    kinds = [(kind, [100 * row[kind] for row in census]) for kind in KINDS] if census else []
+    charts.append(area_chart(Chart("Deployed gates by kind", "step", "gates, %", steps, kinds)))
+    if census:
+        shares = [100 * share for share in census[-1]["gates"]]
+        names = [gate.name.replace("_", " ").lower() for gate in Gate]
+        title = f"Deployed gates at step {int(steps[-1]):,}"
+        charts.append(bar_chart(Chart(title, "gate", "gates, %", range(16), [("gates", shares)]), names))
+    return charts
+
+
+def diagnostic_charts(record: RunRecord) -> list[Markup]:
+    """Gradient norms, their ratio, commitment, signal survival, coverage and distance over time."""
+    steps, rows = _rows(record, "gradient_norms")
+    # The methods of sixteen logits have no coefficients of their own: the gradient is that of what they amount to.
+    own = bool(rows) and rows[-1].get("c_0") is not None
+    norms = rows if own else [row.get("effective") or {} for row in rows]
+    of = "parameters" if own else "effective coefficients"
+    gradients = [(name, [row.get(name) for row in norms]) for name in _COEFFICIENTS] if norms else []
+    ratios = [("c_ab / c_0", [row.get("ratio") for row in norms])] if norms else []
+    committed_at, committed = _rows(record, "commitment")
+    distance_at, distance = _rows(record, "distance")
+    spread = [("std of c_ab", [row["std_c_ab"] for row in committed])] if committed else []
+    apart = [(name, [row[name] for row in distance]) for name in ("mean", "median")] if distance else []
+    charts = [
+        _over_time(Chart(f"Gradient norms of the {of}", "step", "norm", steps, gradients, log=True)),
+        _over_time(Chart(f"Gradient ratio c_ab / c_0 of the {of}", "step", "ratio", steps, ratios, log=True)),
+        _over_time(Chart("Commitment", "step", "std of c_ab over gates", committed_at, spread)),
+        _by_layer_over_time(record, "survival", "Signal survival by layer", "survival s"),
+        _by_layer_over_time(record, "coverage", "Coverage of c_ab by layer", "fraction"),
+        _over_time(Chart("Distance to the nearest gate", "step", "distance", distance_at, apart)),
+    ]
+    return [chart for chart in charts if chart]
+
+
+def layer_charts(record: RunRecord) -> list[Markup]:
+    """The last diagnostics by layer."""
+    charts = []
+    for name, title, y_label, part in (
+        ("entropy", "Gate entropy", "entropy, nats", None),
+        ("survival", "Signal survival", "survival s", None),
+        ("coverage", "Coverage of c_ab", "fraction", None),
+        ("commitment", "Commitment", "std of c_ab", "std_c_ab"),
+        ("distance", "Distance to the nearest gate", "mean distance", "mean"),
+    ):
+        layers = _last_layers(record, name)
+        if layers:
+            values = [layer if part is None else layer[part] for layer in layers]
+            charts.append(_bars(title, y_label, [(title, values)], len(layers)))
+    census = _last_layers(record, "census")
+    if census:
+        kinds = [(kind, [100 * layer[kind] for layer in census]) for kind in KINDS]
+        charts.append(_bars("Deployed gates by kind", "gates, %", kinds, len(census)))
+    return charts
+
+
+def _bars(title: str, y_label: str, series: Sequence[tuple[str, Column]], layers: int) -> Markup:
+    names = [str(i) for i in range(1, layers + 1)]
+    return bar_chart(Chart(title, "layer", y_label, range(layers), series), names)
+
+
+def _rows(record: RunRecord, name: str) -> tuple[list[float], list[Any]]:
+    """Steps and values of a diagnostic, where it has any."""
+    found = [(float(step), value) for step, value in sorted(record.diagnostics.get(name, {}).items()) if value]
+    return [step for step, _ in found], [value for _, value in found]
+
+
+def _last_layers(record: RunRecord, name: str) -> list[Any]:
+    _, rows = _rows(record, name)
+    return list(rows[-1].get("by_layer") or ()) if rows else []
+
+
+def _over_time(chart: Chart) -> Markup:
+    """One step is no curve; it is shown by layer instead."""
+    return line_chart(chart) if len(chart.x) > 1 else Markup()
+
+
+def _by_layer_over_time(record: RunRecord, name: str, title: str, y_label: str) -> Markup:
+    steps, rows = _rows(record, name)
+    layers = [row.get("by_layer") or [] for row in rows]
+    if not layers or not layers[-1]:
+        return Markup()
+    series = [(f"layer {i + 1}", [row[i] if i < len(row) else None for row in layers]) for i in range(len(layers[-1]))]
+    return _over_time(Chart(title, "step", y_label, steps, series))

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from gatefit.circuit.file import write_atomically
-from gatefit.paper.report.contents import Report
+from gatefit.paper.report.contents import TABLE_FIGURE, Report, figure_names, is_figure_of, slug, table_figure
 from gatefit.paper.report.figures import render_svg
-from gatefit.paper.report.first_page import CLAIMS_PAGE, TABLE_FIGURE, first_page, table_figure
-from gatefit.paper.report.names import figure_names, is_figure_of, slug
-from gatefit.paper.report.page_html import html_report
-from gatefit.paper.report.page_markdown import GENERATED, claims_page, label_page
+from gatefit.paper.report.html import html_report
+from gatefit.paper.report.markdown import CLAIMS_PAGE, GENERATED, claims_page, first_page, label_page
 
 Drawings = Mapping[str, bytes]
 """SVG by file name."""

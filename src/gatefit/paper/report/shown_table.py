@@ -52,6 +52,15 @@ class ShownTable:
         """Whether any cell holds a number of ours beside one of the paper's."""
         return any(cell.difference for _, cells in self.rows for cell in cells)
 
+    def legend_with(self, mark: str) -> str:
+        """What the numbers are, what stands below them, and what a cell with this mark is."""
+        said = [self.legend]
+        if self.has_paper:
+            said.append("below each value the paper's" + (" and the difference" if self.has_difference else ""))
+        said.append(self.best and f"{mark} {self.best}")
+        words = "; ".join(filter(None, said))
+        return words[:1].upper() + words[1:]
+
 
 def number(value: float, digits: int, unit: str = "") -> str:
     """A number with ``digits`` decimals; whole amounts in full, tiny ones by their first digits, −0.00 as 0.00."""

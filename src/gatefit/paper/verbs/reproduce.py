@@ -383,10 +383,8 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
         )
     if table_only and empty:
         for outcome in empty:
-            typer.echo(
-                f"{outcome.label}: no finished run yet; make them with: {reproduce_command(outcome.label, outcome.scale, store)}",
-                err=True,
-            )
+            made_by = reproduce_command(outcome.label, outcome.scale, store)
+            typer.echo(f"{outcome.label}: no finished run yet; make them with: {made_by}", err=True)
 
 
 def _again(context: typer.Context) -> str:

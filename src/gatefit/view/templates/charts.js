@@ -1,28 +1,3 @@
-"""The script and style of a run's page: values under the pointer, or by the arrow keys; without it the charts stay."""
-
-from typing import Final
-
-STYLE: Final = """
-.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));gap:1.2rem 2rem}
-.chart{margin:0}
-.chart figcaption{font-weight:600;color:var(--ink);margin:0 0 .2rem}
-.plot{position:relative;touch-action:pan-y}
-.plot svg{width:100%}
-.plot text{fill:var(--soft);font-size:12.5px}
-.plot .grid{stroke:var(--rule);fill:none}
-.plot .axis{stroke:var(--soft);fill:none}
-.plot .cursor{stroke:var(--ink);stroke-dasharray:3 3;fill:none}
-.values{position:absolute;top:0;background:var(--ground);border:1px solid var(--soft);border-radius:4px;
-padding:.3rem .6rem;font-size:.82rem;pointer-events:none;white-space:nowrap;z-index:1;line-height:1.4}
-.values i{display:inline-block;width:.7em;height:.7em;margin-right:.4em;border-radius:2px}
-.key{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;margin:.2rem 0 0;padding:0;font-size:.85rem}
-.key svg{display:inline;vertical-align:-1px}
-.numbers td{text-align:right}
-.facts-table th{font-weight:400;color:var(--soft)}
-@media print{.values,.cursor{display:none}}
-"""
-
-SCRIPT: Final = """
 "use strict";
 for (const chart of document.querySelectorAll(".chart")) {
   const data = JSON.parse(chart.dataset.chart);
@@ -71,4 +46,3 @@ for (const chart of document.querySelectorAll(".chart")) {
     else if (step !== undefined) { event.preventDefault(); show(step); }
   });
 }
-"""
