@@ -34,7 +34,7 @@ def view(
 ) -> None:
     """Write curves, gate entropy, gates over time and the paper's diagnostics of one run as one HTML file."""
     from gatefit.circuit.file import write_atomically
-    from gatefit.view.run_data import complete, read_run
+    from gatefit.view.run_data import read_run, with_diagnostics
     from gatefit.view.run_page import run_page
 
     if out is not None:
@@ -47,7 +47,7 @@ def view(
     else:
         record, folder = _in_store(run, store)
         target = out or Path(f"{record.identity}.html")
-    record, remark = complete(record, folder, data_dir)
+    record, remark = with_diagnostics(record, folder, data_dir)
     content = run_page(record, remark).encode()
     write_atomically(target, content)
     typer.echo(f"{target} ({len(content):,} bytes)")

@@ -111,7 +111,6 @@ class Figure:
 
 
 Finding = Literal["holds", "by definition", "level", "inconclusive", "fails", "open"]
-FINDINGS: Final[tuple[Finding, ...]] = ("holds", "by definition", "level", "inconclusive", "fails", "open")
 Undecided = Literal["", "level", "inconclusive"]
 """Why a comparison says neither yes nor no: runs are missing (empty), a difference is within its error, no power."""
 

@@ -44,7 +44,7 @@ def _in_store(folder: Path, identity: str) -> RunRecord | None:
     return found
 
 
-def complete(record: RunRecord, folder: Path | None, data_dir: Path | None = None) -> tuple[RunRecord, str]:
+def with_diagnostics(record: RunRecord, folder: Path | None, data_dir: Path | None = None) -> tuple[RunRecord, str]:
     """The run with diagnostics, as far as they can be had; and a sentence on those that are not rows of the run."""
     if record.diagnostics:
         return record, ""

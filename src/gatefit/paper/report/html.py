@@ -29,7 +29,7 @@ from gatefit.paper.report.shown_table import MISSING, show_table
 from gatefit.paper.table_one import Row
 from gatefit.view.page import page, with_code
 
-FINDINGS: Final[dict[Finding, tuple[str, str]]] = {
+FINDING_WORDS: Final[dict[Finding, tuple[str, str]]] = {
     "holds": ("holds", "Holds"),
     "by definition": ("holds", "Holds by definition"),
     "level": ("partly", "Level"),
@@ -88,7 +88,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
         remarks.append(f"In our opinion ({claim.opinion.whose}): {claim.opinion.reason}")
     evidence = []
     for each in judged.evidence:
-        kind, verdict = FINDINGS[each.finding] if each.finding is not None else ("", "")
+        kind, verdict = FINDING_WORDS[each.finding] if each.finding is not None else ("", "")
         evidence.append({"kind": kind, "verdict": verdict, "source": each.source, "text": each.text})
     return {
         "statement": claim.statement,
@@ -119,7 +119,7 @@ def _outcome(outcome: Outcome, prefix: str, drawings: Sequence[bytes]) -> dict[s
     """Everything below an outcome's heading; ids start with ``prefix``."""
     checks = []
     for check in outcome.checks:
-        kind, words = FINDINGS[check.finding]
+        kind, words = FINDING_WORDS[check.finding]
         verdict = f"{words} by {check.where}" if check.where else words
         checks.append({"kind": kind, "verdict": verdict, "claim": check.claim, "evidence": check.evidence})
     return {
