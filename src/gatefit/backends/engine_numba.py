@@ -2,7 +2,7 @@
 
     pack       bytes 0/1 (samples, inputs)  ->  rows (inputs, words): bit s of a row is sample s
     gates      the program, run by run of equal operations
-    count      Σ of a class's rows as bit planes, then as one integer per sample
+    count      Σ of rows of equal weight as bit planes, then as one integer per sample, times the weight
     unpack     rows  ->  bytes 0/1 (samples, outputs)
 
 A block is 512 samples (8 words a row), or 64 (one word) when the batch is no larger. Every kernel takes a range of
@@ -112,15 +112,14 @@ def _evaluate(program, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _count(rows, chunks, flips, begin, end, samples, memory):  # type: ignore[no-untyped-def]
-    """How many of the rows of chunks ``begin`` to ``end`` are one, per sample, in ``totals``."""
+def _count(rows, chunks, flips, begin, end, multiplier, samples, memory):  # type: ignore[no-untyped-def]
+    """Adds to ``totals`` how many of the rows of chunks ``begin`` to ``end`` are one, per sample, times a number."""
     planes, plane_bytes, counts, spread, totals = memory
     if samples == 1:
-        totals[0] = 0
         for chunk in range(begin, end):
             flip = flips[chunk] & np.uint64(1)
             for k in range(chunks.shape[1]):
-                totals[0] += np.int64((rows[chunks[chunk, k], 0] & np.uint64(1)) ^ flip)
+                totals[0] += multiplier * np.int64((rows[chunks[chunk, k], 0] & np.uint64(1)) ^ flip)
         return
     top = np.int64(planes.shape[0])
     planes[:] = 0
@@ -130,7 +129,6 @@ def _count(rows, chunks, flips, begin, end, samples, memory):  # type: ignore[no
     else:
         for chunk in range(begin, end):
             count_rows_64(rows, chunks, chunk, flips[chunk], planes, top)
-    totals[:] = 0
     for low in range(0, planes.shape[0], 8):
         # Eight planes make a byte per sample; eight samples are handled as one word.
         spread[:] = 0
@@ -139,15 +137,15 @@ def _count(rows, chunks, flips, begin, end, samples, memory):  # type: ignore[no
             for eighth in range(plane.size):
                 spread[eighth] |= _SPREAD[plane[eighth]] << shift
         for s in range(totals.size):
-            totals[s] += np.int64(counts[s]) << low
+            totals[s] += multiplier * (np.int64(counts[s]) << low)
 
 
 @njit(cache=True, nogil=True)
 def group_sums(  # type: ignore[no-untyped-def]
     source, begin, end, program, counting, memory, counters, best, scores, classes
 ):
-    """Class scores of samples ``begin`` to ``end``, or the class of the first largest score if ``best``."""
-    chunks, flips, class_ends, base = counting
+    """Integer totals of samples ``begin`` to ``end``, or the class of the first largest one if ``best``."""
+    chunks, flips, ends, multipliers, segment_ends, base = counting
     rows, staging, seen = memory
     counting_memory, maxima, winners = counters
     totals, block = counting_memory[4], 64 * rows.shape[1]
@@ -155,21 +153,23 @@ def group_sums(  # type: ignore[no-untyped-def]
         samples = min(block, end - first)
         _fill(source, first, samples, rows, staging, seen)
         _evaluate(program, rows)
-        chunk = np.int64(0)
+        chunk = segment = np.int64(0)
         for k in range(base.size):
-            _count(rows, chunks, flips, chunk, class_ends[k], samples, counting_memory)
-            chunk = class_ends[k]
+            totals[:] = base[k]
+            while segment < segment_ends[k]:
+                _count(rows, chunks, flips, chunk, ends[segment], multipliers[segment], samples, counting_memory)
+                chunk = ends[segment]
+                segment += 1
             if not best:
                 for s in range(samples):
-                    scores[first + s, k] = base[k] + totals[s]
+                    scores[first + s, k] = totals[s]
             elif k == 0:
-                maxima[:] = base[0] + totals
+                maxima[:] = totals
                 winners[:] = 0
             else:
                 for s in range(block):
-                    score = base[k] + totals[s]
-                    better = score > maxima[s]
-                    maxima[s] = score if better else maxima[s]
+                    better = totals[s] > maxima[s]
+                    maxima[s] = totals[s] if better else maxima[s]
                     winners[s] = k if better else winners[s]
         if best:
             classes[first : first + samples] = winners[:samples]

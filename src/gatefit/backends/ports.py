@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote
 
 from gatefit.backends.names import bit_names
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import GroupSum
 
 _LIMIT: Final = 120
 """Characters of a name that are kept: tools have fixed buffers."""
@@ -27,11 +26,11 @@ def input_ports(circuit: Circuit) -> tuple[str, ...]:
 
 
 def output_ports(circuit: Circuit) -> tuple[str, ...]:
-    """One port for every output bit, with its class's name if bits belong to named classes."""
-    if not circuit.class_names or not isinstance(circuit.readout, GroupSum):
+    """One port for every output bit, with the name that the readout gives it: of its class, if classes have names."""
+    names = circuit.readout.output_names(circuit.class_names)
+    if not names:
         return tuple(f"y{i}" for i in range(circuit.outputs.size))
-    classes = [_escaped(name) for name in circuit.class_names]
-    return tuple(f"y{i}.{classes[k]}" for i, k in enumerate(circuit.readout.groups.tolist()))
+    return tuple(f"y{i}.{_escaped(name)}" for i, name in enumerate(names))
 
 
 def names_of_ports(ports: Sequence[str]) -> tuple[str, ...]:
