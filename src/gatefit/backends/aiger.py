@@ -2,7 +2,7 @@
 
     aag M I L O A     M the largest variable, I inputs, L latches (none here), O outputs, A ANDs
     literal           2 · variable + inverted;  0 is false, 1 is true
-    i0 x0.name        symbols: the ports of ``backends.ports``;  c: a comment, to the end
+    i0 x0.name        symbols: the ports of ``backends.names``;  c: a comment, to the end
 
 A gate becomes no AND (constants, wires, inverters), one, or three (XOR and XNOR); ``from_aiger`` makes one gate of
 those three again. AIGER holds bits, not sums: the readout, class names and encoder are not in the file. Pass the
@@ -11,8 +11,8 @@ circuit that was exported as ``like`` to get them back.
 
 from typing import Final
 
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.backends.netlist import FORMS, Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import Gate
 

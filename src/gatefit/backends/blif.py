@@ -3,7 +3,7 @@
     .names a b n        one line per row of the truth table that is 1 (or, if that is shorter, that is 0)
     11 1
 
-Ports are those of ``backends.ports``; inner nodes are n<i>. BLIF holds bits, not sums: the readout, class names and
+Ports are those of ``backends.names``; inner nodes are n<i>. BLIF holds bits, not sums: the readout, class names and
 encoder are not in the text. Pass the circuit that was exported as ``like`` to ``from_blif`` to get them back.
 """
 
@@ -14,8 +14,8 @@ from typing import Final, NoReturn
 import numpy as np
 from jaxtyping import Bool
 
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.backends.netlist import Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.gates import Gate
 

@@ -223,8 +223,7 @@ def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | Non
 
 def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     """Write a sketch's folder, and say what the model takes on every target whose compiler is here."""
-    from gatefit.backends.arduino import to_arduino
-    from gatefit.backends.arduino_size import measured_sizes
+    from gatefit.backends.c.arduino import measured_sizes, to_arduino
     from gatefit.circuit.file import write_atomically
 
     if out is None:

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from gatefit.backends.engine import Engine
-from gatefit.backends.verilog_modules import Modules
-from gatefit.backends.verilog_readout import readout_sums
+from gatefit.backends.verilog.modules import Modules
+from gatefit.backends.verilog.readout import readout_sums
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, Linear
 from gatefit.hardware.simulation import Registers

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64, Num, Shaped
 
-from gatefit.backends.c import Style, to_c
-from gatefit.backends.c_text import FeatureType
+from gatefit.backends.c.export import Style, to_c
+from gatefit.backends.comparators import FeatureType
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import check_bits

@@ -1,7 +1,7 @@
 """A circuit as one HTML page that needs nothing else: the gates are inside, and run in the browser by bit operations.
 
     model     JSON: gates, wiring and outputs as typed arrays in base64; readout, names, controls, samples
-    script    the files of html_assets, one after the other, in one function
+    script    the files of assets, one after the other, in one function
     policy    default-src 'none'; only this script and this style, named by their SHA-256, may be used
 
 Names come from data files: they reach the page as JSON in which no character can end the element that holds it, and
@@ -18,14 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gatefit.backends import html_inputs
-from gatefit.backends.html_inputs import ImageShape, Samples, View
+from gatefit.backends.html import inputs as page_inputs
+from gatefit.backends.html.inputs import ImageShape, Samples, View
 from gatefit.backends.names import bit_names, class_names, given_names
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Readout
 from gatefit.gates import Gate
-
-__all__ = ["SCRIPTS", "Samples", "to_html"]
 
 SCRIPTS: Final = (
     "bits.js", "encode.js", "why.js", "theme.js", "pad.js", "grid.js", "form.js", "answer.js", "reasons.js",
@@ -54,7 +52,7 @@ def to_html(
             takes unnamed numeric features that fill a square for an image, named ones for a table.
         image_shape: (rows, columns, channels) of an image that is not square.
     """
-    shown, shape = html_inputs.choose_view(circuit, view, image_shape)
+    shown, shape = page_inputs.choose_view(circuit, view, image_shape)
     if samples is not None:
         samples = _checked(samples, circuit)
     title = title or circuit.metadata.get("dataset") or "Logic gate network"
@@ -82,7 +80,7 @@ def to_html(
 
 
 def _page(title: str, model: dict[str, Any]) -> str:
-    folder = files("gatefit.backends") / "html_assets"
+    folder = files("gatefit.backends.html") / "assets"
     style = (folder / "style.css").read_text(encoding="utf-8")
     parts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
@@ -165,8 +163,8 @@ def _inputs(circuit: Circuit, view: str, shape: ImageShape | None, samples: Samp
         return _image(circuit, shape, samples)
     notes = []
     if view == "table":
-        controls = html_inputs.controls(circuit, samples)
-        if len(controls) <= html_inputs.MAX_CONTROLS:
+        controls = page_inputs.controls(circuit, samples)
+        if len(controls) <= page_inputs.MAX_CONTROLS:
             return _table(circuit, controls, samples)
         notes = [f"{len(controls)} features are too many for a form; they are shown as the bits that the gates read."]
     rows = {}
@@ -178,8 +176,8 @@ def _inputs(circuit: Circuit, view: str, shape: ImageShape | None, samples: Samp
 
 def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Shown:
     assert circuit.encoder is not None
-    features, levels, thresholds = html_inputs.image_levels(circuit.encoder)
-    low, high = html_inputs.image_range(circuit.encoder, thresholds, samples)
+    features, levels, thresholds = page_inputs.image_levels(circuit.encoder)
+    low, high = page_inputs.image_range(circuit.encoder, thresholds, samples)
     content = {
         "kind": "image",
         "rows": shape[0],
@@ -188,7 +186,7 @@ def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Sho
         "low": low,
         "high": high,
         "whole": high > 1 and (samples is None or samples.x.dtype.kind in "biu"),
-        "fit": html_inputs.image_fit(shape, samples),
+        "fit": page_inputs.image_fit(shape, samples),
         "feature": _array(features),
         "level": _array(levels),
         "levels": thresholds,
@@ -199,13 +197,13 @@ def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Sho
     return content, {"values": _array((samples.x if unsigned else samples.x.astype(np.float64)).ravel())}, []
 
 
-def _table(circuit: Circuit, controls: list[html_inputs.Control], samples: Samples | None) -> _Shown:
-    columns = [[] if samples is None else html_inputs.control_values(control, samples.x) for control in controls]
+def _table(circuit: Circuit, controls: list[page_inputs.Control], samples: Samples | None) -> _Shown:
+    columns = [[] if samples is None else page_inputs.control_values(control, samples.x) for control in controls]
     features = []
     for control, column in zip(controls, columns, strict=True):
         content: dict[str, Any] = {"kind": control.kind, "name": control.name, "bits": control.bits}
         if control.kind == "number":
-            content |= {"levels": control.values} | html_inputs.slider(control, column)
+            content |= {"levels": control.values} | page_inputs.slider(control, column)
         elif control.kind == "choice":
             content["options"] = control.labels
         features.append(content | ({} if control.missing < 0 else {"missing": control.missing}))

@@ -1,34 +1,60 @@
-"""A circuit as a hierarchy of Verilog modules, so that a tool can say what each part costs.
+"""A circuit as synthesizable Verilog-2001: gates, group sums and argmax, combinational or pipelined.
 
-    MODULE_encoder    features -> bits      comparators (only where features are read)
-    MODULE_gates      x -> y                the gates
+    input  x[inputs-1:0]                    or one port per bit, or integer features that are compared inside
+    output y[outputs-1:0]                   the gates' outputs, if asked for
+    output scores[classes*width-1:0]        class k in bits [k*width +: width]; a regression has ``sum`` instead
+    output class_index                      the first class with the largest score
+
+With ``pipeline_stages`` registers on every path a new sample is accepted every clock cycle, and its answer is there
+LATENCY cycles later. The text is a hierarchy of modules, so that a tool can say what each part costs:
+
+    MODULE_encoder    features -> bits      comparators of unsigned integers (only where features are read)
+    MODULE_gates      x -> y                one wire a gate that matters
     MODULE_popcount   y -> sums             one sum a class, by counters
     MODULE_argmax     sums -> class_index   a tree of comparisons (and the scores, delayed alike)
     MODULE            the parts, connected
 
-Registers lie inside the part whose values they hold. ``verilator --lint-only -Wall`` finds nothing to say.
+Registers lie inside the part whose values they hold. What a module is given and does not read is read once, by name, so
+that linters know it is meant: ``verilator --lint-only -Wall`` finds nothing to say.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gatefit.backends.comparators import require_carried
-from gatefit.backends.names import VERILOG_KEYWORDS, bit_names, require_identifier
-from gatefit.backends.verilog_parts import (
-    Port,
-    comment_lines,
-    concatenation,
-    gate_levels,
-    integer_sums,
-    port_names,
-    write_encoder,
-    write_gates,
-    write_unused,
+import numpy as np
+
+from gatefit.backends.c.export import live_nodes
+from gatefit.backends.comparators import require_carried, verilog_comparators
+from gatefit.backends.names import (
+    VERILOG_KEYWORDS,
+    bit_names,
+    comment_text,
+    given_names,
+    identifiers,
+    require_identifier,
 )
-from gatefit.backends.verilog_pipeline import Body, Pipeline, plan_pipeline
-from gatefit.backends.verilog_readout import Sums, write_argmax, write_sum
+from gatefit.backends.verilog.pipeline import Body, Pipeline, plan_pipeline
+from gatefit.backends.verilog.readout import Sums, readout_sums, write_argmax, write_sum
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine
+from gatefit.circuit.readout import Affine, Linear
+from gatefit.encoders import Encoder
+from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port of the module."""
+
+    direction: str
+    name: str
+    width: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        kind = "signed " if self.signed else ""
+        return f"{self.direction} wire {kind}" + (f"[{self.width - 1}:0] " if self.width > 1 else "") + self.name
+
 
 _CLOCK: Final = Port("input", "clk", 1)
 
@@ -50,6 +76,40 @@ class Modules:
     def clocked(self) -> bool:
         """Whether the top module has a port ``clk``."""
         return self.pipeline.latency > 0
+
+
+def to_verilog(
+    circuit: Circuit,
+    module: str = "gatefit",
+    pipeline_stages: int = 0,
+    outputs: bool = False,
+    readout: bool = True,
+    named_ports: bool = False,
+    feature_bits: int = 0,
+    counter: int = 3,
+) -> str:
+    """The circuit as a Verilog module, and before it the modules that are its parts.
+
+    Arguments:
+        module: its name; a part's is MODULE_part.
+        pipeline_stages: registers on every path from inputs to outputs; 0 for a combinational module.
+        outputs: add the port ``y`` with the gates' outputs.
+        readout: write scores and class; without it the module has ``y`` only.
+        named_ports: one input port per bit (or feature), named after it, instead of one vector.
+        feature_bits: read features as unsigned integers of this many bits (8 for images) and compare them with the
+            encoder's thresholds inside; 0 to read bits. Features that such integers do not carry are refused.
+        counter: bits that one counter of the sums takes: 3 for tables of up to 4 inputs, 6 for tables of 6.
+    """
+    return to_verilog_modules(
+        circuit,
+        module,
+        pipeline_stages,
+        feature_bits,
+        counter=counter,
+        outputs=outputs,
+        readout=readout,
+        named_ports=named_ports,
+    ).text
 
 
 def to_verilog_modules(
@@ -242,3 +302,100 @@ def _range(port: Port) -> str:
 def _module(name: str, ports: list[Port], body: str) -> str:
     listed = ",\n".join(f"    {port}" for port in ports)
     return f"module {name} (\n{listed}\n);\n{body}\nendmodule\n"
+
+
+def port_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """One port name per bit or feature; nothing else in the module starts with ``in_``."""
+    return identifiers([f"in {name}" for name in names], VERILOG_KEYWORDS)
+
+
+def gate_levels(circuit: Circuit) -> np.ndarray:
+    """Two-input gates on the longest path to each node; wires, inverters and constants are free."""
+    levels = np.zeros(circuit.nodes, dtype=np.int64)
+    reads_a, reads_b = DEPENDS_ON_A[circuit.gates].tolist(), DEPENDS_ON_B[circuit.gates].tolist()
+    found = [0] * circuit.nodes
+    for g, (a, b) in enumerate(circuit.operands.T.tolist()):
+        level = max(found[a] if reads_a[g] else 0, found[b] if reads_b[g] else 0)
+        found[circuit.inputs + g] = level + (reads_a[g] and reads_b[g])
+    levels[:] = found
+    return levels
+
+
+def integer_sums(circuit: Circuit) -> Sums:
+    """What the readout adds; a linear readout is refused."""
+    if isinstance(circuit.readout, Linear):
+        raise ValueError(
+            "a learned linear readout needs floating-point arithmetic, which Verilog export does not write; "
+            "train with the GroupSum readout, or use readout=False for a module that ends at the gates' outputs"
+        )
+    return readout_sums(circuit.readout)
+
+
+def write_encoder(body: Body, encoder: Encoder, feature_bits: int) -> tuple[Port, Port]:
+    """The comparisons that make ``bits`` of ``features``, and these two ports."""
+    width = encoder.features * feature_bits
+    rules = verilog_comparators(encoder, feature_bits)
+    read = {rule.partition(" ")[0] for rule in rules}  # not the features whose rules are all constant
+    unused = []
+    for i in range(encoder.features):
+        part = f"features[{feature_bits * i} +: {feature_bits}]" if width > 1 else "features"
+        if f"f{i}" in read:
+            body.wire(f"f{i}", part, feature_bits)
+        else:
+            unused.append(part)
+    body.lines += [
+        f"    assign {'bits' if len(rules) == 1 else f'bits[{i}]'} = {rule};" for i, rule in enumerate(rules)
+    ]
+    write_unused(body, unused)
+    return Port("input", "features", width), Port("output", "bits", encoder.bits)
+
+
+def write_unused(body: Body, values: Sequence[str]) -> None:
+    """Read what nothing else reads; linters take ``unused`` in a name as said on purpose, tools remove it."""
+    if values:
+        body.lines.append(f"    wire unused = &{{1'b0, {', '.join(values)}}};")
+
+
+def write_gates(body: Body, circuit: Circuit, levels: np.ndarray, pipeline: Pipeline) -> list[str]:
+    """One wire per gate that matters; returns the output bits as they enter the readout."""
+    x = "x" if circuit.inputs == 1 else "x[{}]"
+    names = [x.format(i) for i in range(circuit.inputs)]
+    stages = [pipeline.stage_of_gate(level) for level in levels.tolist()]
+    live = live_nodes(circuit).tolist()
+    write_unused(body, [name for name, read in zip(names, live, strict=False) if not read])
+
+    def at(node: int, stage: int) -> str:
+        return body.delayed(names[node], stage - stages[node])
+
+    for g, (number, (a, b)) in enumerate(zip(circuit.gates.tolist(), circuit.operands.T.tolist(), strict=True)):
+        gate, node = Gate(number), circuit.inputs + g
+        if not live[node]:
+            names.append("")
+        elif gate in (Gate.FALSE, Gate.TRUE):
+            names.append("1'b1" if gate is Gate.TRUE else "1'b0")
+        else:
+            first = at(a, stages[node]) if gate.depends_on_a else ""
+            second = at(b, stages[node]) if gate.depends_on_b else ""
+            names.append(body.wire(f"n{g}", gate.formula.format(a=first, b=second)))
+    return [at(node, pipeline.gate_stages) for node in circuit.outputs.tolist()]
+
+
+def comment_lines(circuit: Circuit, pipeline: Pipeline, sums: Sums | None) -> list[str]:
+    """What the module is, with the names of inputs and classes; they are data, and stay inside the comment."""
+    lines = [
+        f"A logic gate network, written by gatefit: {circuit.inputs} input bits, {circuit.gates.size} gates.",
+        f"Latency: {pipeline.latency} clock cycles" + ("." if pipeline.latency else " (combinational)."),
+    ]
+    if isinstance(circuit.readout, Affine):
+        lines.append(f"value = {circuit.readout.intercept!r} + {circuit.readout.scale!r} * sum")
+    elif sums:
+        kind = "signed, two's complement" if sums.signed else "unsigned"
+        lines.append(f"scores: {sums.width} bits a class ({kind}), class 0 lowest.")
+    lines += [f"input {i}: {comment_text(name)}" for i, name in enumerate(given_names(circuit))]
+    lines += [f"class {k}: {comment_text(name)}" for k, name in enumerate(circuit.class_names)]
+    return [f"// {line}" for line in lines]
+
+
+def concatenation(values: list[str]) -> str:
+    """A vector whose bit (or part) 0 is the first value."""
+    return "{" + ",\n        ".join(reversed(values)) + "}"

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from gatefit.backends.names import VERILOG_KEYWORDS, bit_names, require_identifier
-from gatefit.backends.verilog_parts import port_names
-from gatefit.backends.verilog_readout import readout_sums
+from gatefit.backends.verilog.modules import port_names
+from gatefit.backends.verilog.readout import readout_sums
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, Linear
