@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatefit.backends.verilog import to_verilog
-from gatefit.backends.verilog_parts import gate_levels
-from gatefit.backends.verilog_pipeline import ADDER_DELAY, COMPARISON_DELAY, GATE_DELAY, plan_pipeline
-from gatefit.backends.verilog_readout import readout_sums
-from gatefit.backends.verilog_testbench import to_testbench
+from gatefit.backends.verilog.modules import gate_levels
+from gatefit.backends.verilog.pipeline import ADDER_DELAY, COMPARISON_DELAY, GATE_DELAY, plan_pipeline
+from gatefit.backends.verilog.readout import readout_sums
+from gatefit.backends.verilog.testbench import to_testbench
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear

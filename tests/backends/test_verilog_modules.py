@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from gatefit.backends.verilog_counters import count_ones
-from gatefit.backends.verilog_modules import plan_stages, to_verilog_modules
-from gatefit.backends.verilog_pipeline import Body
+from gatefit.backends.verilog.modules import plan_stages, to_verilog_modules
+from gatefit.backends.verilog.pipeline import Body
+from gatefit.backends.verilog.readout import count_ones
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.encoders import Threshold

@@ -2,7 +2,7 @@
 
     aag M I L O A     M the largest variable, I inputs, L latches (none here), O outputs, A ANDs
     literal           2 · variable + inverted;  0 is false, 1 is true
-    i0 x0.name        symbols: the ports of ``backends.ports``;  c: a comment, to the end
+    i0 x0.name        symbols: the ports of ``backends.names``;  c: a comment, to the end
 
 A gate becomes no AND (constants, wires, inverters), one, or three (XOR and XNOR); ``from_aiger`` makes one gate of
 those three again. AIGER holds bits, not sums: the readout is in the file if it is made of gates (``readout="gates"``:
@@ -12,7 +12,7 @@ the class number in binary, or a regression's sum), class names and encoder are 
 
 from typing import Final
 
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.lower_readout import Form, with_readout
 from gatefit.circuit.netlist import FORMS, Netlist, check_counts, in_order

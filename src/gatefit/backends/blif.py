@@ -3,7 +3,7 @@
     .names a b n        one line per row of the truth table that is 1 (or, if that is shorter, that is 0)
     11 1
 
-Ports are those of ``backends.ports``; inner nodes are n<i>. BLIF holds bits, not sums: the readout is in the
+Ports are those of ``backends.names``; inner nodes are n<i>. BLIF holds bits, not sums: the readout is in the
 text if it is made of gates (``readout="gates"``: the class number in binary, or a regression's sum), class names and
 encoder are not. Pass the circuit that was exported (as it was, or ``lower_readout`` of it) as ``like`` to ``from_blif``
 to get them back.
@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.lower_readout import Form, with_readout
 from gatefit.circuit.netlist import Netlist, check_counts, in_order

@@ -18,11 +18,9 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-import numpy as np
-
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.netlist import Netlist
-from gatefit.circuit.readout import MOST_TOTALS, ClassCode, Number, OneHot, Readout, Sums
+from gatefit.circuit.readout import ClassCode, Number, OneHot, Readout, Sums
 
 FALSE, TRUE = 0, 1
 """Literals, as ``Netlist`` numbers them."""
@@ -41,12 +39,7 @@ def lower_readout(circuit: Circuit, *, one_hot: bool = False) -> Circuit:
     readout = circuit.readout
     if readout.lowered:
         return circuit
-    sums = readout.sums()
-    if sums is None:
-        raise ValueError(
-            f"the sums of {readout.described} may round, so gates cannot add them; train with the group-sum readout, or "
-            f"with the linear one, which is deployed with weights that add exactly"
-        )
+    sums = readout.sums_for("a circuit of gates")
     netlist = Netlist(circuit.inputs)
     bits = _literals(netlist, circuit)
     outputs: list[int]
@@ -55,7 +48,6 @@ def lower_readout(circuit: Circuit, *, one_hot: bool = False) -> Circuit:
         outputs, signed = _whole_total(netlist, sums, bits)
         answer = Number(len(outputs), int(signed), sums.scale, sums.intercept)
     else:
-        _check_order(readout, sums)
         winner = _first_largest(netlist, _totals(netlist, sums, bits))
         outputs = winner.flags(netlist, sums.classes) if one_hot else winner.index
         answer = OneHot(sums.classes) if one_hot else ClassCode(sums.classes)
@@ -85,19 +77,6 @@ def _literals(netlist: Netlist, circuit: Circuit) -> list[int]:
     for kind, a, b in zip(circuit.gates.tolist(), *circuit.operands.tolist(), strict=True):
         literals.append(netlist.gate(kind, literals[a], literals[b]))
     return [literals[node] for node in circuit.outputs.tolist()]
-
-
-def _check_order(readout: Readout, sums: Sums) -> None:
-    """Refuse scores whose rounding makes equal, or turns around, what totals tell apart."""
-    if readout.dtype is not np.float64:
-        return
-    low, high = min(sums.low), max(sums.high)
-    span = np.arange(low, min(high, low + MOST_TOTALS) + 1)[:, None]
-    if high - low > MOST_TOTALS or not np.all(np.diff(readout.from_totals(span)[:, 0]) > 0):
-        raise ValueError(
-            f"{readout.described} scales its totals by {sums.scale} and adds {sums.intercept}: rounded, they need not be "
-            f"in the order of the totals, which is what gates compare; use a positive scale that keeps them apart"
-        )
 
 
 def _totals(netlist: Netlist, sums: Sums, bits: list[int]) -> list[list[int]]:

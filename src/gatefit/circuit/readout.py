@@ -29,6 +29,8 @@ from gatefit.circuit.container import DTYPES
 
 MAX_OFFSET: Final = 2**62
 """Offsets stay below, so that no sum of bits can leave int64."""
+MOST_TOTALS: Final = 2**24
+"""Totals that are tried, where a statement about scaled totals needs it."""
 LARGEST: Final = float(np.finfo(np.float32).max)
 
 
@@ -212,6 +214,27 @@ class Readout(ABC):
         # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
         powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / np.float64(self.temperature))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def sums_for(self, what: str, *, compares_totals: bool = True) -> Sums:
+        """The integer sums, for ``what`` can add nothing else.
+
+        What ``compares_totals`` instead of scores is given only totals that are in the order of their scores.
+        """
+        sums = self.sums()
+        if sums is None:
+            raise ValueError(
+                f"{self.described} whose sums may round has no sums of integers, which are all that {what} can add; train "
+                f"with the group-sum readout, or with the linear one, which is deployed with weights that add exactly"
+            )
+        if self.dtype is np.float64 and not self.gives_value and compares_totals:
+            low, high = min(sums.low), max(sums.high)
+            span = np.arange(low, min(high, low + MOST_TOTALS) + 1)[:, None]
+            if high - low > MOST_TOTALS or not np.all(np.diff(self.from_totals(span)[:, 0]) > 0):
+                raise ValueError(
+                    f"{self.described} makes scores of its totals ({sums.intercept} + {sums.scale} · total) that may be "
+                    f"in another order, or equal by rounding, and {what} compares totals; choose a scale that keeps it"
+                )
+        return sums
 
     def fold(
         self, constant: Bool[np.ndarray, " outputs"], ones: Bool[np.ndarray, " outputs"]
@@ -606,10 +629,6 @@ def exact_unit(readout: Linear) -> float | None:
     whole = (mantissa * 2.0**24).astype(np.int64)
     unit = 2.0 ** float((exponent - 24 + np.log2(whole & -whole)).min())
     return unit if terms.sum(axis=1).max() <= 2.0**24 * unit else None
-
-
-MOST_TOTALS: Final = 2**24
-"""Totals that are tried to see whether two scaled values are the same function of them."""
 
 
 class Difference(NamedTuple):

@@ -88,7 +88,7 @@ def export(
     readout: Annotated[
         ReadoutForm | None,
         typer.Option(
-            help="AIGER, BLIF: the whole model as gates: sums and the class number, or one output a class (default: none)",
+            help="AIGER, BLIF: the readout as gates: class number or sum in binary, or one output a class (default: none)",
             show_default=False,
         ),
     ] = None,
@@ -239,8 +239,7 @@ def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | Non
 
 def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     """Write a sketch's folder, and say what the model takes on every target whose compiler is here."""
-    from gatefit.backends.arduino import to_arduino
-    from gatefit.backends.arduino_size import measured_sizes
+    from gatefit.backends.c.arduino import measured_sizes, to_arduino
     from gatefit.circuit.file import write_atomically
 
     if out is None:

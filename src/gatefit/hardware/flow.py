@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gatefit.backends.verilog_modules import plan_stages
-from gatefit.backends.verilog_parts import gate_levels
+from gatefit.backends.verilog.modules import gate_levels, plan_stages
 from gatefit.circuit.ir import Circuit
 from gatefit.hardware.build import Build, Settings
 from gatefit.hardware.targets import Device, Target

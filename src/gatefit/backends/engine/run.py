@@ -4,8 +4,8 @@
     Engine(circuit).scores(bits)      = simulate.scores(circuit, bits)
     Engine(circuit).outputs(bits)     = simulate.simulate(circuit, bits)
 
-The circuit is planned once (``engine_plan``); then every block of 512 samples goes through packing, gates and
-readout (``engine_numba``) while its rows stay in the cache. Threads take contiguous ranges of blocks, so results
+The circuit is planned once (``program``); then every block of 512 samples goes through packing, gates and
+readout (``kernels``) while its rows stay in the cache. Threads take contiguous ranges of blocks, so results
 do not depend on their number. Batches of up to 64 samples take a path with rows of one word, for low latency.
 """
 
@@ -18,9 +18,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int64, Shaped, UInt64
 
-from gatefit.backends import engine_numba as kernels
-from gatefit.backends.engine_plan import plan, plan_counting
-from gatefit.backends.engine_rows import LANES
+from gatefit.backends.engine import kernels
+from gatefit.backends.engine.program import plan, plan_counting
 from gatefit.bits import PackedBatch, unpack
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits
@@ -191,7 +190,7 @@ class _Workspace:
 
     def __init__(self, circuit: Circuit, slots: int, planes: int, width: int) -> None:
         samples = _WORD * width
-        self.seen = np.zeros(LANES, np.uint8)
+        self.seen = np.zeros(kernels.LANES, np.uint8)
         self.memory = (_aligned_rows(slots, width), _staging(circuit.inputs), self.seen)
         self.unpacking = _staging(circuit.outputs.size)
         plane_rows = np.zeros((planes, width), np.uint64)
