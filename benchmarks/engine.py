@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from gatefit.backends.c.native import NativeModel
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.gates import Gate

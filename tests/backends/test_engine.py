@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatefit.backends.engine import Engine, kernels, run
-from gatefit.backends.engine.program import plan
 from gatefit.circuit import simulate
+from gatefit.circuit.engine import Engine, kernels, run
+from gatefit.circuit.engine.program import plan
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
 from gatefit.gates import Gate

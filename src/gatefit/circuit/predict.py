@@ -2,19 +2,21 @@
 
     bits = encoder(x)      scores = readout(gates(bits))      P(k) = softmax_k(score / temperature)
 
-The gates are run by the engine (``gatefit.backends.engine``), which is fetched by name at the first prediction, so
-that circuits can be read, changed and proven without it.
+The gates are run by the engine, which is imported at the first prediction: circuits can be read, changed and proven
+without its kernels.
 """
 
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits
+
+if TYPE_CHECKING:
+    from gatefit.circuit.engine import Engine
 
 BITS_AT_ONCE: Final = 2**26
 """Input bits that are held at a time, a byte each."""
@@ -57,10 +59,12 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
 
-def _engine(circuit: Circuit) -> Any:
+def _engine(circuit: Circuit) -> "Engine":
     # Kept in the instance's own dictionary: arrays are frozen, so an engine never goes stale.
     engine = circuit.__dict__.get("_engine")
     if engine is None:
-        engine = import_module("gatefit.backends.engine").Engine(circuit)
+        from gatefit.circuit.engine import Engine
+
+        engine = Engine(circuit)
         circuit.__dict__["_engine"] = engine
     return engine

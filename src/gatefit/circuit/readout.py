@@ -223,7 +223,7 @@ class Readout(ABC):
         sums = self.sums()
         if sums is None:
             raise ValueError(
-                f"{self.described} whose sums may round has no sums of integers, which are all that {what} can add; train "
+                f"{self.described} whose sums may round has no sums of integers, and {what} can add nothing else; train "
                 f"with the group-sum readout, or with the linear one, which is deployed with weights that add exactly"
             )
         if self.dtype is np.float64 and not self.gives_value and compares_totals:
@@ -231,8 +231,8 @@ class Readout(ABC):
             span = np.arange(low, min(high, low + MOST_TOTALS) + 1)[:, None]
             if high - low > MOST_TOTALS or not np.all(np.diff(self.from_totals(span)[:, 0]) > 0):
                 raise ValueError(
-                    f"{self.described} makes scores of its totals ({sums.intercept} + {sums.scale} · total) that may be "
-                    f"in another order, or equal by rounding, and {what} compares totals; choose a scale that keeps it"
+                    f"{self.described} makes scores ({sums.intercept} + {sums.scale} · total) that may be in another "
+                    f"order than the totals, or equal by rounding, and {what} compares totals; choose another scale"
                 )
         return sums
 

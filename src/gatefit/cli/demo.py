@@ -109,7 +109,7 @@ def _predict(circuit: "Circuit", bits: "np.ndarray", dataset: "Dataset", run: "R
     import numpy as np
     import torch
 
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
 
     engine = Engine(circuit)
     classes = engine.predict(bits)

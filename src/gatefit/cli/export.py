@@ -88,7 +88,7 @@ def export(
     readout: Annotated[
         ReadoutForm | None,
         typer.Option(
-            help="AIGER, BLIF: the readout as gates: class number or sum in binary, or one output a class (default: none)",
+            help="AIGER, BLIF: the readout as gates too: class number or sum in binary, or an output a class",
             show_default=False,
         ),
     ] = None,

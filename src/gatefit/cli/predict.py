@@ -66,7 +66,7 @@ def predict(
 
 def _run(circuit: "Circuit", bits: "np.ndarray") -> tuple[list[Any], "np.ndarray"]:
     """Class numbers, or values of a regression; and the scores they were chosen by."""
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
 
     values = Engine(circuit).scores(bits)
     if circuit.readout.gives_value:

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.engine import Engine
 from gatefit.backends.verilog.modules import Modules
 from gatefit.backends.verilog.readout import sum_format
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.hardware.simulation import Registers
 

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Int64
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum, Readout
 

@@ -27,10 +27,10 @@ from jaxtyping import Bool
 
 from gatefit.backends.c.export import Entries, unsigned_type
 from gatefit.backends.comparators import NotNumeric, float_literal
-from gatefit.backends.engine.program import Program, plan
 from gatefit.backends.html.inputs import image_shape_of
 from gatefit.backends.names import C_KEYWORDS, c_string, class_names, comment_text, require_identifier
 from gatefit.backends.templates import render
+from gatefit.circuit.engine.program import Program, plan
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits, scores
 from gatefit.encoders import Encoder

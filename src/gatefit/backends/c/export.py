@@ -284,7 +284,7 @@ def _last_reader(circuit: Circuit, used: np.ndarray, part: np.ndarray) -> np.nda
 
 def _table(circuit: Circuit) -> tuple[dict[str, Any], int]:
     """The circuit as tables, which compile in seconds whatever their size, and the words that it works on."""
-    from gatefit.backends.engine.program import plan
+    from gatefit.circuit.engine.program import plan
 
     program = plan(circuit)
     tables = {

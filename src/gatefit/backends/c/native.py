@@ -29,7 +29,7 @@ def compile_c(text: str, name: str, library: Path, flags: Sequence[str] = ("-O2"
     """Compile exported C text into a shared library; what the compiler says is in the error."""
     program = shutil.which(compiler)
     if program is None:
-        raise FileNotFoundError(f"no C compiler {compiler!r} found; install one, or use gatefit.backends.engine")
+        raise FileNotFoundError(f"no C compiler {compiler!r} found; install one, or use gatefit.circuit.engine")
     source = library.with_suffix(".c")
     source.write_text(text, encoding="ascii")
     command = [program, "-std=c99", f"-D{name.upper()}_IMPLEMENTATION", "-shared", "-fPIC", *flags, "-o", str(library)]

@@ -120,8 +120,7 @@ def count_ones(
 ) -> list[str]:
     """Up to two terms of ``width`` bits whose sum is that of the bits, those in column p counting 2^p.
 
-    Wires are named after ``stem``. Every number in ``cuts`` puts a register on each path, that part of the tree's levels
-    down.
+    Wires are named after ``stem``. Every number in ``cuts`` puts a register on each path, that part of the levels down.
     """
     if counter not in COUNTERS:
         raise ValueError(f"a counter takes 3 bits (tables of 4 inputs) or 6 (tables of 6 inputs), got {counter}")

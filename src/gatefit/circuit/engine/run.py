@@ -18,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int64, Shaped, UInt64
 
-from gatefit.backends.engine import kernels
-from gatefit.backends.engine.program import plan, plan_counting
 from gatefit.bits import PackedBatch, unpack
+from gatefit.circuit.engine import kernels
+from gatefit.circuit.engine.program import plan, plan_counting
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits
 

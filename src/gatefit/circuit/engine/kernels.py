@@ -28,7 +28,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from gatefit.backends.engine.program import AND, AND_NOT, CHUNK, OR, XOR
+from gatefit.circuit.engine.program import AND, AND_NOT, CHUNK, OR, XOR
 from gatefit.compiled import njit
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
