@@ -223,7 +223,7 @@ class Readout(ABC):
         sums = self.sums()
         if sums is None:
             raise ValueError(
-                f"{self.described} whose sums may round has no sums of integers, and {what} can add nothing else; train "
+                f"{self.described} whose sums may round has no sums of integers, and {what} adds nothing else; train "
                 f"with the group-sum readout, or with the linear one, which is deployed with weights that add exactly"
             )
         if self.dtype is np.float64 and not self.gives_value and compares_totals:
