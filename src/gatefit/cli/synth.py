@@ -201,6 +201,6 @@ def _vectors(
 
 
 def _accuracy(circuit: "Circuit", bits: "np.ndarray", classes: "np.ndarray") -> float:
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
 
     return float((Engine(circuit).predict(bits) == classes).mean())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.backends.verilog.modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.hardware import scripts
 from gatefit.hardware.bench import (

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from gatefit.backends.names import VERILOG_KEYWORDS, bit_names, require_identifier
-from gatefit.backends.verilog_parts import port_names
-from gatefit.backends.verilog_readout import readout_sums
+from gatefit.backends.verilog.modules import port_names
+from gatefit.backends.verilog.readout import sum_format
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, Linear
 
 _TEMPLATE = """\
 `timescale 1ns / 1ps
@@ -102,14 +101,13 @@ def to_testbench(
 
 def _answers(circuit: Circuit, values: np.ndarray) -> tuple[dict[str, list[int]], dict[str, int]]:
     """What every readout port must show, as unsigned numbers of its width."""
-    if isinstance(circuit.readout, Linear):
+    if circuit.readout.float_terms() is not None:
         raise ValueError("a learned linear readout has no Verilog; use readout=False")
-    sums = readout_sums(circuit.readout)
+    whole = circuit.readout.sums_for("the Verilog export")
+    sums, totals = sum_format(whole), whole.totals(values).tolist()
     modulus = 2**sums.width
-    if isinstance(circuit.readout, Affine):
-        ones = values.sum(axis=1).tolist()
-        return {"sum": [(circuit.readout.offset + count) % modulus for count in ones]}, {"sum": sums.width}
-    totals = circuit.readout.scores(values).tolist()
+    if circuit.readout.gives_value:
+        return {"sum": [total % modulus for (total,) in totals]}, {"sum": sums.width}
     packed = [sum((score % modulus) << (sums.width * k) for k, score in enumerate(row)) for row in totals]
     classes = [row.index(max(row)) for row in totals]
     widths = {"scores": sums.width * sums.classes, "class_index": sums.index_width}

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8, UInt32, UInt64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum
+from gatefit.circuit.readout import Sums
 from gatefit.compiled import njit
 from gatefit.gates import NEGATED_A, NEGATED_B, TRUTH_TABLES, Gate
 
@@ -69,11 +69,19 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """Group sums as chunks of 16 rows: score_k = base_k + ones in the (possibly flipped) rows of its chunks."""
+    """Weighted sums of rows as counts of rows of equal weight, in chunks of 16:
+
+    total_k = base_k + Σ over the segments s of sum k of multiplier_s · ones in the (possibly flipped) rows of s
+
+    Where all weights are one, a sum is one segment; other weights are taken apart into signed powers of two.
+    """
 
     rows: UInt32[np.ndarray, "chunks 16"]
     flips: UInt64[np.ndarray, " chunks"]
-    ends: Int64[np.ndarray, " classes"]
+    ends: Int64[np.ndarray, " segments"]
+    """Chunks of each segment end here."""
+    multipliers: Int64[np.ndarray, " segments"]
+    segment_ends: Int64[np.ndarray, " classes"]
     base: Int64[np.ndarray, " classes"]
     planes: int
     """Bits that the largest count needs."""
@@ -96,34 +104,52 @@ def plan(circuit: Circuit) -> Program:
     )
 
 
-def plan_counting(program: Program, readout: GroupSum | Affine) -> Counting:
-    """How the engine counts the ones among the outputs of each class (of all outputs, for a regression)."""
-    if isinstance(readout, GroupSum):
-        groups, base = readout.groups.astype(np.int64), readout.offsets.copy()
-    else:
-        groups, base = np.zeros(readout.outputs, np.int64), np.array([readout.offset], np.int64)
-    zero, flipped = program.inputs, program.output_flips != 0
-    constant = program.output_slots == zero
-    base += np.bincount(groups[constant & flipped], minlength=base.size)
-    slots, keys = program.output_slots[~constant], 2 * groups[~constant] + flipped[~constant]
+def plan_counting(program: Program, sums: Sums) -> Counting:
+    """How the engine counts the ones among the outputs of each sum."""
+    zero, base = program.inputs, sums.offsets.copy()
+    of_sum, weights = sums.sums.astype(np.int64), sums.weights
+    slots, flipped = program.output_slots[sums.outputs], program.output_flips[sums.outputs] != 0
+    constant = slots == zero
+    np.add.at(base, of_sum[constant & flipped], weights[constant & flipped])
+    digits, term = _digits(of_sum, weights, np.flatnonzero(~constant))
+    # Segments by sum and digit; a sum without any has one of no rows, so that it is set all the same.
+    empty = np.setdiff1d(np.arange(base.size), digits >> 7) << 7
+    segments, which = np.unique(np.append(digits, empty), return_inverse=True)
+    multipliers = (1 - 2 * (segments & 1)) << (segments >> 1 & 63)
+    which = which[: digits.size]
+    slots, keys = slots[term], 2 * which + flipped[term]
     order = np.lexsort((slots, keys))
-    sizes = np.bincount(keys, minlength=2 * base.size)
+    sizes = np.bincount(keys, minlength=2 * len(segments))
     chunks = -(-sizes // CHUNK)
     padded = chunks * CHUNK
     # Rows of zeros fill the last chunk of each key; in a flipped chunk they count as ones.
-    base -= (padded - sizes)[1::2]
+    np.subtract.at(base, segments >> 7, multipliers * (padded - sizes)[1::2])
     start = np.cumsum(padded) - padded
     rank = np.arange(keys.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows = np.full(int(padded.sum()), zero, dtype=np.uint32)
     rows[start[keys[order]] + rank] = slots[order]
-    per_class = padded.reshape(-1, 2).sum(axis=1)
+    per_segment = padded.reshape(-1, 2).sum(axis=1)
     return Counting(
         rows=rows.reshape(-1, CHUNK),
-        flips=_flips(np.repeat(np.arange(2 * base.size) % 2, chunks)),
-        ends=np.cumsum(per_class // CHUNK).astype(np.int64),
+        flips=_flips(np.repeat(np.arange(2 * len(segments)) % 2, chunks)),
+        ends=np.cumsum(per_segment // CHUNK).astype(np.int64),
+        multipliers=multipliers,
+        segment_ends=np.cumsum(np.bincount(segments >> 7, minlength=base.size)).astype(np.int64),
         base=base,
-        planes=max(CHUNK.bit_length(), int(per_class.max()).bit_length()),
+        planes=max(CHUNK.bit_length(), int(per_segment.max()).bit_length()),
     )
+
+
+def _digits(
+    of_sum: Int64[np.ndarray, " terms"], weights: Int64[np.ndarray, " terms"], terms: Int64[np.ndarray, " counted"]
+) -> tuple[Int64[np.ndarray, " digits"], Int64[np.ndarray, " digits"]]:
+    """The binary digits of the weights of ``terms``, as 128 · sum + 2 · place + negative, and the term of each."""
+    sizes, found = np.abs(weights[terms]), []
+    for place in range(int(sizes.max(initial=1)).bit_length()):
+        own = terms[sizes >> place & 1 == 1]
+        found.append((of_sum[own] << 7 | 2 * place | (weights[own] < 0), own))
+    digits, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return digits, owners
 
 
 def _flips(negated: np.ndarray) -> UInt64[np.ndarray, " n"]:

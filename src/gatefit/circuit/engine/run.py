@@ -4,8 +4,8 @@
     Engine(circuit).scores(bits)      = simulate.scores(circuit, bits)
     Engine(circuit).outputs(bits)     = simulate.simulate(circuit, bits)
 
-The circuit is planned once (``engine_plan``); then every block of 512 samples goes through packing, gates and
-readout (``engine_numba``) while its rows stay in the cache. Threads take contiguous ranges of blocks, so results
+The circuit is planned once (``program``); then every block of 512 samples goes through packing, gates and
+readout (``kernels``) while its rows stay in the cache. Threads take contiguous ranges of blocks, so results
 do not depend on their number. Batches of up to 64 samples take a path with rows of one word, for low latency.
 """
 
@@ -18,11 +18,10 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int64, Shaped, UInt64
 
-from gatefit.backends import engine_numba as kernels
-from gatefit.backends.engine_plan import plan, plan_counting
-from gatefit.backends.engine_rows import LANES
+from gatefit.bits import PackedBatch, unpack
+from gatefit.circuit.engine import kernels
+from gatefit.circuit.engine.program import plan, plan_counting
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, Linear
 from gatefit.circuit.simulate import check_bits
 
 _WORD: Final = 64
@@ -46,11 +45,15 @@ class Engine:
         self._outputs = (self._program.output_slots, self._program.output_flips)
         self._counting: Any = None
         self._planes, self._weights = 0, None
-        if isinstance(circuit.readout, Linear):
-            self._weights = np.ascontiguousarray(circuit.readout.weights.T), circuit.readout.bias.copy()
-        else:
-            counting = plan_counting(self._program, circuit.readout)
-            self._counting = (counting.rows, counting.flips, counting.ends, counting.base)
+        readout = circuit.readout
+        floats, sums = readout.float_terms(), readout.sums()
+        if floats is not None:
+            self._weights = np.ascontiguousarray(floats.weights.T), floats.bias.copy()
+        elif sums is not None:
+            counting = plan_counting(self._program, sums)
+            self._counting = (
+                counting.rows, counting.flips, counting.ends, counting.multipliers, counting.segment_ends, counting.base
+            )  # fmt: skip
             self._planes = counting.planes
         self._idle: dict[int, list[_Workspace]] = {1: [], _WIDE: []}
 
@@ -65,9 +68,10 @@ class Engine:
 
     def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
         """The class number of every sample: of equal scores the first wins."""
-        if isinstance(self.circuit.readout, Affine):
-            raise TypeError("an Affine readout gives a value, not a class; use scores(bits)")
-        if self._weights is not None:
+        readout = self.circuit.readout
+        if readout.gives_value:
+            raise TypeError(f"{readout.described} gives a value, not a class; use scores(bits)")
+        if self._counting is None or readout.dtype is not np.int64:
             return np.asarray(self.scores(bits).argmax(axis=1))
         source = self._bytes(bits)
         classes = np.empty(len(source[0]), np.int64)
@@ -75,7 +79,9 @@ class Engine:
         return classes
 
     def scores(self, bits: Bool[np.ndarray, "samples inputs"]) -> Shaped[np.ndarray, "samples classes"]:
-        """The readout's scores: int64 (GroupSum), float64 (Affine, one column) or float32 (Linear)."""
+        """The readout's scores: int64 (GroupSum), float64 (Affine, one column), float32 (Linear)."""
+        if self._counting is None and self._weights is None:  # neither integer nor ordered sums: as the readout does it
+            return self.circuit.readout.scores(self.outputs(bits))
         source = self._bytes(bits)
         return self._scores(source, len(source[0]))
 
@@ -96,6 +102,8 @@ class Engine:
         samples = capacity if samples is None else samples
         if not 0 <= samples <= capacity:
             raise ValueError(f"{len(words)} words hold 0 to {capacity} samples, got samples={samples}")
+        if self._counting is None and self._weights is None:
+            return self.scores(unpack(PackedBatch(np.ascontiguousarray(words[: -(-samples // _WORD)]), samples)))
         return self._scores((_read_only(_NO_BYTES), _read_only(words)), samples)
 
     def outputs(self, bits: Bool[np.ndarray, "samples inputs"]) -> Bool[np.ndarray, "samples outputs"]:
@@ -117,9 +125,7 @@ class Engine:
             return scores
         sums = np.empty((samples, readout.classes), np.int64)
         self._sums(source, samples, False, sums, np.empty(0, np.int64))
-        if isinstance(readout, Affine):
-            return np.asarray(readout.intercept + readout.scale * sums, dtype=np.float64)
-        return sums
+        return readout.from_totals(sums)
 
     def _sums(self, source: Any, samples: int, best: bool, scores: np.ndarray, classes: np.ndarray) -> None:
         def work(begin: int, end: int, space: "_Workspace") -> None:
@@ -184,7 +190,7 @@ class _Workspace:
 
     def __init__(self, circuit: Circuit, slots: int, planes: int, width: int) -> None:
         samples = _WORD * width
-        self.seen = np.zeros(LANES, np.uint8)
+        self.seen = np.zeros(kernels.LANES, np.uint8)
         self.memory = (_aligned_rows(slots, width), _staging(circuit.inputs), self.seen)
         self.unpacking = _staging(circuit.outputs.size)
         plane_rows = np.zeros((planes, width), np.uint64)

@@ -219,7 +219,7 @@ class Painter {
       }
       if (height < 9) return;
       context.fillStyle = css(palette.text);
-      const text = model.readout.kind === "affine" ? shortNumber(scores[0]) : name;
+      const text = model.readout.kind === "affine" || model.readout.value ? shortNumber(scores[0]) : name;
       context.fillText(text.length > 14 ? `${text.slice(0, 13)}…` : text, left + width + 6, y + height / 2);
     });
   }

@@ -71,7 +71,13 @@ class Answer {
 
   showValue() {
     this.headline.textContent = shortNumber(this.scores[0]);
-    const { offset, scale, intercept } = this.circuit.readout.spec;
+    const { kind, offset, scale, intercept } = this.circuit.readout.spec;
+    if (kind === "weighted") {
+      const sum = Math.round((this.scores[0] - intercept) / scale);
+      this.detail.textContent = `value = ${shortNumber(intercept)} + ${shortNumber(scale)} × ${sum}, a weighted sum`;
+      this.say(`Value: ${this.headline.textContent}`);
+      return;
+    }
     const count = Math.round((this.scores[0] - intercept) / scale) - offset;
     this.detail.textContent = `value = ${shortNumber(intercept)} + ${shortNumber(scale)} × ones; `
       + `${count} of ${this.circuit.outputs.length} outputs are 1`;

@@ -1,7 +1,7 @@
 """A circuit as one HTML page that needs nothing else: the gates are inside, and run in the browser by bit operations.
 
     model     JSON: gates, wiring and outputs as typed arrays in base64; readout, names, controls, samples
-    script    the files of html_assets, one after the other, in one function
+    script    the files of assets, one after the other, in one function
     policy    default-src 'none'; only this script and this style, named by their SHA-256, may be used
 
 Names come from data files: they reach the page as JSON in which no character can end the element that holds it, and
@@ -18,14 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gatefit.backends import html_inputs
-from gatefit.backends.html_inputs import ImageShape, Samples, View
+from gatefit.backends.html import inputs as page_inputs
+from gatefit.backends.html.inputs import ImageShape, Samples, View
 from gatefit.backends.names import bit_names, class_names, given_names
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum, Readout
+from gatefit.circuit.readout import Readout
 from gatefit.gates import Gate
-
-__all__ = ["SCRIPTS", "Samples", "to_html"]
 
 SCRIPTS: Final = (
     "bits.js", "encode.js", "why.js", "theme.js", "pad.js", "grid.js", "form.js", "answer.js", "reasons.js",
@@ -54,7 +52,7 @@ def to_html(
             takes unnamed numeric features that fill a square for an image, named ones for a table.
         image_shape: (rows, columns, channels) of an image that is not square.
     """
-    shown, shape = html_inputs.choose_view(circuit, view, image_shape)
+    shown, shape = page_inputs.choose_view(circuit, view, image_shape)
     if samples is not None:
         samples = _checked(samples, circuit)
     title = title or circuit.metadata.get("dataset") or "Logic gate network"
@@ -82,7 +80,7 @@ def to_html(
 
 
 def _page(title: str, model: dict[str, Any]) -> str:
-    folder = files("gatefit.backends") / "html_assets"
+    folder = files("gatefit.backends.html") / "assets"
     style = (folder / "style.css").read_text(encoding="utf-8")
     parts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
@@ -120,22 +118,29 @@ def _array(values: np.ndarray) -> dict[str, str]:
 
 
 def _readout(readout: Readout) -> dict[str, Any]:
-    if isinstance(readout, GroupSum):
-        _require_exact(readout.offsets.tolist())
-        offsets = [int(value) for value in readout.offsets]
+    floats = readout.float_terms()
+    if floats is not None:
+        return {"kind": "linear", "weights": _array(floats.weights.ravel()), "bias": _array(floats.bias)}
+    sums = readout.sums_for("a page", compares_totals=False)
+    offsets = [int(value) for value in sums.offsets]
+    _require_exact("an offset", offsets)
+    _require_exact("a sum", [*sums.low, *sums.high])
+    owners = sums.owners(readout.outputs)
+    line = {"scale": float(sums.scale), "intercept": float(sums.intercept)}
+    if owners is not None and readout.gives_value:
+        return {"kind": "affine", "offset": offsets[0], **line}
+    if owners is not None and readout.dtype is np.int64:
         temperature = float(readout.temperature)
-        return {"kind": "group_sum", "groups": _array(readout.groups), "offsets": offsets, "temperature": temperature}
-    if isinstance(readout, Affine):
-        _require_exact([int(readout.offset)])
-        line = {"scale": float(readout.scale), "intercept": float(readout.intercept)}
-        return {"kind": "affine", "offset": int(readout.offset), **line}
-    return {"kind": "linear", "weights": _array(readout.weights.ravel()), "bias": _array(readout.bias)}
+        return {"kind": "group_sum", "groups": _array(owners), "offsets": offsets, "temperature": temperature}
+    terms = {"starts": _array(sums.starts), "outputs": _array(sums.outputs), "weights": sums.weights.tolist()}
+    how = {"value": readout.gives_value, "temperature": float(readout.temperature)}
+    return {"kind": "weighted", **terms, "offsets": offsets, **line, **how}
 
 
-def _require_exact(offsets: list[int]) -> None:
-    largest = max((abs(value) for value in offsets), default=0)
+def _require_exact(what: str, numbers: list[int]) -> None:
+    largest = max((abs(value) for value in numbers), default=0)
     if largest >= MAX_EXACT:
-        raise ValueError(f"a browser counts exactly up to 2**53, and an offset of the readout is {largest}")
+        raise ValueError(f"a browser counts exactly up to 2**53, and {what} of the readout is {largest}")
 
 
 def _checked(samples: Samples, circuit: Circuit) -> Samples:
@@ -150,7 +155,7 @@ def _checked(samples: Samples, circuit: Circuit) -> Samples:
 
 def _labels(samples: Samples, circuit: Circuit) -> list[str]:
     """What the samples are, in words."""
-    if isinstance(circuit.readout, Affine):
+    if circuit.readout.gives_value:
         return [f"{value:g}" for value in samples.y.tolist()]
     names = class_names(circuit)
     return [names[int(k)] for k in samples.y.tolist()]
@@ -165,8 +170,8 @@ def _inputs(circuit: Circuit, view: str, shape: ImageShape | None, samples: Samp
         return _image(circuit, shape, samples)
     notes = []
     if view == "table":
-        controls = html_inputs.controls(circuit, samples)
-        if len(controls) <= html_inputs.MAX_CONTROLS:
+        controls = page_inputs.controls(circuit, samples)
+        if len(controls) <= page_inputs.MAX_CONTROLS:
             return _table(circuit, controls, samples)
         notes = [f"{len(controls)} features are too many for a form; they are shown as the bits that the gates read."]
     rows = {}
@@ -178,8 +183,8 @@ def _inputs(circuit: Circuit, view: str, shape: ImageShape | None, samples: Samp
 
 def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Shown:
     assert circuit.encoder is not None
-    features, levels, thresholds = html_inputs.image_levels(circuit.encoder)
-    low, high = html_inputs.image_range(circuit.encoder, thresholds, samples)
+    features, levels, thresholds = page_inputs.image_levels(circuit.encoder)
+    low, high = page_inputs.image_range(circuit.encoder, thresholds, samples)
     content = {
         "kind": "image",
         "rows": shape[0],
@@ -188,7 +193,7 @@ def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Sho
         "low": low,
         "high": high,
         "whole": high > 1 and (samples is None or samples.x.dtype.kind in "biu"),
-        "fit": html_inputs.image_fit(shape, samples),
+        "fit": page_inputs.image_fit(shape, samples),
         "feature": _array(features),
         "level": _array(levels),
         "levels": thresholds,
@@ -199,13 +204,13 @@ def _image(circuit: Circuit, shape: ImageShape, samples: Samples | None) -> _Sho
     return content, {"values": _array((samples.x if unsigned else samples.x.astype(np.float64)).ravel())}, []
 
 
-def _table(circuit: Circuit, controls: list[html_inputs.Control], samples: Samples | None) -> _Shown:
-    columns = [[] if samples is None else html_inputs.control_values(control, samples.x) for control in controls]
+def _table(circuit: Circuit, controls: list[page_inputs.Control], samples: Samples | None) -> _Shown:
+    columns = [[] if samples is None else page_inputs.control_values(control, samples.x) for control in controls]
     features = []
     for control, column in zip(controls, columns, strict=True):
         content: dict[str, Any] = {"kind": control.kind, "name": control.name, "bits": control.bits}
         if control.kind == "number":
-            content |= {"levels": control.values} | html_inputs.slider(control, column)
+            content |= {"levels": control.values} | page_inputs.slider(control, column)
         elif control.kind == "choice":
             content["options"] = control.labels
         features.append(content | ({} if control.missing < 0 else {"missing": control.missing}))
@@ -224,6 +229,6 @@ def _missing_names(circuit: Circuit) -> list[str]:
         notes.append("The circuit was saved without its encoder: the inputs are the bits that the gates read.")
         if not given_names(circuit):
             notes.append("Its inputs have no names; they are numbered x0, x1, …")
-    if not circuit.class_names and not isinstance(circuit.readout, Affine):
+    if not circuit.class_names and not circuit.readout.gives_value:
         notes.append("Its classes have no names; they are numbered.")
     return notes

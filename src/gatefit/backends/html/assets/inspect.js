@@ -79,7 +79,7 @@ class Inspector {
     this.title.textContent = circuit.readout.affine ? "The value" : `Class ${model.classes[k].replace(/^class /, "")}`;
     const offset = circuit.readout.offsets?.[k] ?? 0;
     const fixed = offset ? ` It starts at ${offset}.` : "";
-    const how = circuit.readout.spec.kind === "linear" ? "weighs" : "counts";
+    const how = ["linear", "weighted"].includes(circuit.readout.spec.kind) ? "weighs" : "counts";
     this.facts.textContent = `Its score ${how} ${count(outputs.length, "output")}, ${on.length} of them 1 now.${fixed} `
       + `They depend on ${count(this.cone.gates, "gate")} and ${count(this.cone.inputs, "input")}.`;
     const shown = [...on, ...outputs.filter((n) => !(this.state.words[n] & 1))].slice(0, 5);

@@ -107,6 +107,7 @@ class LaneCounter {
 /** A readout has lanes(words, scores): scores[lane * classes + k]; and probabilities(scores) if it has classes. */
 function makeReadout(spec, outputs, classes) {
   if (spec.kind === "linear") return new LinearReadout(spec, outputs, classes);
+  if (spec.kind === "weighted") return new WeightedReadout(spec, outputs, classes);
   return new SumReadout(spec, outputs, classes);
 }
 
@@ -137,6 +138,38 @@ class SumReadout {
   /** The class that an output counts for. */
   classesOf(i) {
     return [this.groups[i]];
+  }
+}
+
+/** Whole numbers times outputs: sum k has the terms starts[k] to starts[k + 1] - 1. */
+class WeightedReadout {
+  constructor(spec, outputs, classes) {
+    const { offsets, temperature } = spec;
+    Object.assign(this, { spec, outputs, classes, affine: spec.value, offsets, temperature });
+    this.starts = decodeArray(spec.starts);
+    this.terms = decodeArray(spec.outputs);
+    this.readers = Array.from(outputs, () => []);
+    for (let k = 0; k < classes; k++) {
+      for (let t = this.starts[k]; t < this.starts[k + 1]; t++) this.readers[this.terms[t]].push(k);
+    }
+  }
+
+  lanes(words, scores, lanes = LANES) {
+    const { spec, outputs, classes, starts, terms } = this;
+    for (let lane = 0; lane < lanes; lane++) {
+      for (let k = 0; k < classes; k++) {
+        let sum = spec.offsets[k];
+        for (let t = starts[k]; t < starts[k + 1]; t++) {
+          if ((words[outputs[terms[t]]] >>> lane) & 1) sum += spec.weights[t];
+        }
+        scores[lane * classes + k] = spec.intercept + spec.scale * sum;
+      }
+    }
+    return scores;
+  }
+
+  classesOf(i) {
+    return this.readers[i];
   }
 }
 

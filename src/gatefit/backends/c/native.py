@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64, Num, Shaped
 
-from gatefit.backends.c import Style, to_c
-from gatefit.backends.c_text import FeatureType
+from gatefit.backends.c.export import Style, to_c
+from gatefit.backends.comparators import FeatureType
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import check_bits
 
-_SCORES = {GroupSum: np.int64, Affine: np.float64, Linear: np.float32}
 _FEATURES = {"float": np.float32, "double": np.float64}
 _NAME = "model"
 
@@ -31,7 +29,7 @@ def compile_c(text: str, name: str, library: Path, flags: Sequence[str] = ("-O2"
     """Compile exported C text into a shared library; what the compiler says is in the error."""
     program = shutil.which(compiler)
     if program is None:
-        raise FileNotFoundError(f"no C compiler {compiler!r} found; install one, or use gatefit.backends.engine")
+        raise FileNotFoundError(f"no C compiler {compiler!r} found; install one, or use gatefit.circuit.engine")
     source = library.with_suffix(".c")
     source.write_text(text, encoding="ascii")
     command = [program, "-std=c99", f"-D{name.upper()}_IMPLEMENTATION", "-shared", "-fPIC", *flags, "-o", str(library)]
@@ -52,7 +50,7 @@ class NativeModel:
         feature_type: FeatureType = "float",
     ) -> None:
         self.circuit = circuit
-        self._score, self._feature = _SCORES[type(circuit.readout)], _FEATURES[feature_type]
+        self._score, self._feature = circuit.readout.dtype, _FEATURES[feature_type]
         # The library may be unlinked once it is loaded; where it may not be, the folder outlives the model.
         with tempfile.TemporaryDirectory(prefix="gatefit-", ignore_cleanup_errors=True) as folder:
             library = Path(folder) / f"{_NAME}.so"
@@ -96,7 +94,7 @@ class NativeModel:
         return int(self._library[f"{_NAME}_self_test"]())
 
     def _answer(self, classifier: str, regressor: str, line: np.ndarray) -> float:
-        regression = isinstance(self.circuit.readout, Affine)
+        regression = self.circuit.readout.gives_value
         function = self._library[f"{_NAME}_{regressor if regression else classifier}"]
         function.restype = ctypes.c_double if regression else ctypes.c_int
         return function(ctypes.c_void_p(line.ctypes.data))  # type: ignore[no-any-return]
