@@ -184,7 +184,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             network = new_network(config, encoder, classes, class_names, target_range, preferred)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
-            config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)
+            config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
         )
         self._finish(network, data)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]

@@ -34,10 +34,11 @@ PAPER_WIDTHS: Final[dict[str, int]] = {
     "iris": 300,
     "breast-cancer": 500,
 }
-# NOTES: MONK's, with 68 gates a class, wants 3; the rule of thumb gives 2.97.
-BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
-"""Methods that are no gates: the paper's floating-point networks (``training.baselines``)."""
-MLP_WIDTH: Final = 128
+GATE_METHODS: Final = (
+    "soft-mix", "hard-st", "gumbel-st", "multilinear-ste", "multilinear-covjac", "multilinear-free", "iwp", "iwp-ste",
+    "iwp-free",
+)  # fmt: skip
+"""The names of ``gatefit.methods.METHODS``, known without torch; a model of another kind may have no width."""
 _LEAST: Final = {"depth": 1, "steps": 1, "batch_size": 1, "evaluate_every": 1, "warmup": 0, "split_seed": 0}
 
 
@@ -152,13 +153,10 @@ class RunConfig:
         return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]
 
     def resolved(self) -> "RunConfig":
-        """The same run with the data set's default width written out.
-
-        An MLP's width is its hidden units, by default the paper's 128; a CNN's channels are fixed and it has none.
-        """
-        if self.method in BASELINES:
-            return replace(self, width=(self.width or MLP_WIDTH) if self.method == "mlp" else None)
-        return self if self.width is not None else replace(self, width=PAPER_WIDTHS.get(self.dataset, 2000))
+        """The same run with the data set's default width of a logic network written out."""
+        if self.width is not None or self.method not in GATE_METHODS:
+            return self
+        return replace(self, width=PAPER_WIDTHS.get(self.dataset, 2000))
 
     def method_options(self) -> dict[str, Any]:
         """The options that the method's constructor takes; one that it does not take is refused."""
@@ -227,16 +225,6 @@ class RunConfig:
         """The fields in which two configurations differ, in words."""
         mine, theirs = asdict(self), asdict(other)
         return [f"{name}: {theirs[name]!r} there, {mine[name]!r} here" for name in mine if mine[name] != theirs[name]]
-
-
-def can_train_side_by_side(config: RunConfig) -> bool:
-    """Whether seeds of it as blocks of one network (``training.side_by_side``) are independent to the bit.
-
-    Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
-    (the free variants), which rounds an element by its place in the array.
-    """
-    independent = config.readout == "group-sum" and not config.learnable_temperature
-    return independent and config.patience is None and not config.method.endswith("-free")
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:

@@ -1,0 +1,1 @@
+"""What serves only the reproduction of the paper."""
