@@ -12,6 +12,7 @@ from gatefit.datasets import load_dataset
 from gatefit.methods import GumbelST, HardST
 from gatefit.methods.gate_logits import NOISE_PLACES
 from gatefit.ops.gumbel_numba import GumbelNoise
+from gatefit.ops.implementations import NUMBA
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import train
 from gatefit.training.runs import build_network, training_data
@@ -33,7 +34,7 @@ def make(gates=60, **options):
 def next_noise(method):
     stream, noise = GumbelNoise(0), torch.empty(method.latent.shape)
     stream.set_state(method.get_extra_state())
-    stream.fill(noise)
+    stream.fill(noise, implementation=NUMBA)
     return noise.double()
 
 

@@ -98,7 +98,7 @@ def test_outputs_and_gradients_equal_the_direct_definition(reading, bits):
         if way == "direct":
             z = direct(reading, method, inputs[:, wiring[0]], inputs[:, wiring[1]])
         else:
-            z = train_layer(inputs, Layer(method, wiring), "auto")
+            z = train_layer(inputs, Layer(method, wiring), method.implementation)
         z.backward(upstream)
         results[way] = {"z": z.detach(), "grad_x": inputs.grad, "grad_latent": method.latent.grad.clone()}
     for quantity, value in results["ours"].items():

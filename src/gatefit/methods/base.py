@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from gatefit.ops.implementations import Implemented
 from gatefit.quantise import codebook
 
 INITIALISATIONS = ("normal", "residual")
@@ -26,7 +27,7 @@ class NotBooleanError(ValueError):
     """Raised when a network that never snaps to gates is asked for its gates."""
 
 
-class Method(nn.Module, ABC):
+class Method(Implemented, ABC):
     """The map from ``parameters_per_gate`` learned numbers to the coefficients of one gate.
 
     latent ~ N(centre, σ²), with centre = 0 (``normal``) or the method's identity-leaning point (``residual``).
@@ -43,9 +44,6 @@ class Method(nn.Module, ABC):
 
     has_activation: ClassVar[bool] = False
     """Whether something other than the identity follows the polynomial."""
-
-    implementation: str = "auto"
-    """How the method's operations are computed (``ops.implementations``); a layer passes on its own."""
 
     learns_coefficients: ClassVar[bool] = False
     """Whether the parameters of a gate are (c_0, c_a, c_b, c_ab) themselves, not logits, corners or anything else."""

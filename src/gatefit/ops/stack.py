@@ -18,7 +18,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch, pack, unpack_features
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
-from gatefit.ops.implementations import COMPILED_TYPES
+from gatefit.ops.implementations import NUMBA, Implementation
 from gatefit.ops.packed import boolean_forward, boolean_stack
 from gatefit.quantise import codebook, straight_through
 
@@ -31,7 +31,7 @@ class Stack(Protocol):
 
     inputs: int
     readout: Any
-    implementation: str
+    implementation: Implementation
 
     @property
     def gate_layers(self) -> Sequence[Any]:
@@ -89,7 +89,7 @@ def _plain(network: Stack, activations: Tensor) -> Tensor:
     return _scores(network.readout(activations))
 
 
-def train_layer(x: Tensor, layer: Any, implementation: str) -> Tensor:
+def train_layer(x: Tensor, layer: Any, implementation: Implementation) -> Tensor:
     """A layer's output as it is trained, floating inputs."""
     method = layer.method
     if not method.continuous_backward:
@@ -110,7 +110,7 @@ def _scores(scores: Any) -> Tensor:
 
 def packed_bits(network: Stack, x: Batch) -> PackedBatch | None:
     """The batch as packed bits, where the compiled stacks can serve it."""
-    if network.implementation == "reference" or network.dtype not in COMPILED_TYPES:
+    if network.implementation != NUMBA:
         return None
     if isinstance(x, PackedBatch):
         return x
