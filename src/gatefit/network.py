@@ -8,7 +8,6 @@ pass of a trained network is an explicit metric (``soft_scores``), not a third m
 is: parameters, wiring, encoder, class names and the configuration to build the network again.
 """
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -225,12 +224,7 @@ class LogicNetwork(Implemented):
     def _meaning(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """What a configuration means: defaults written out, and without what the state itself holds."""
         own = self.gate_layers[0].method
-        options = {
-            name: parameter.default
-            for name, parameter in inspect.signature(type(own).__init__).parameters.items()
-            if parameter.default is not inspect.Parameter.empty and name != "dtype"
-        }
-        meaning = {**(options if configuration.get("method") == own.name else {}), **configuration}
+        meaning = {**(own.options() if configuration.get("method") == own.name else {}), **configuration}
         if meaning.get("readout_temperature") == "auto":
             meaning["readout_temperature"] = automatic_temperature(configuration["width"] // configuration["classes"])
         # Wiring and parameters are loaded, and so is the range of a regression: how they began is their history.

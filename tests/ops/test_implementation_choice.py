@@ -1,4 +1,4 @@
-"""One object says how operations are computed, resolved as a module is made and moved, refused where it cannot serve."""
+"""One object says how operations are computed: resolved as a module is made and moved, refused where it cannot."""
 
 import pytest
 import torch

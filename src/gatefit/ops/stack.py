@@ -47,8 +47,8 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
     check_batch(network, x)
     packed = packed_bits(network, x)
     methods = [layer.method for layer in network.gate_layers]
-    sigmoid = methods[0].has_activation
-    if packed is None or any(method.has_activation != sigmoid for method in methods):
+    activation = methods[0].activation_name
+    if packed is None or activation is None or any(method.activation_name != activation for method in methods):
         return _plain(network, as_float(network, x))
     wirings = [layer.wiring for layer in network.gate_layers]
     groups = network.readout.groups
@@ -56,7 +56,9 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
         samples = [method.sample() for method in methods]
         sums = boolean_stack(packed, wirings, [gates for gates, _ in samples], [c for _, c in samples], groups)
     else:
-        sums = gate_stack_numba(packed, wirings, [method.coefficients() for method in methods], groups, sigmoid=sigmoid)
+        sums = gate_stack_numba(
+            packed, wirings, [method.coefficients() for method in methods], groups, sigmoid=activation == "sigmoid"
+        )
     return _scores(network.readout.from_sums(sums))
 
 

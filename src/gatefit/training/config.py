@@ -10,7 +10,6 @@ N(0, 1), evaluation every 1,000 steps. A width of None is the paper's for the da
 
 import difflib
 import hashlib
-import inspect
 import json
 import math
 import types
@@ -164,7 +163,7 @@ class RunConfig:
         """The options that the method's constructor takes; one that it does not take is refused."""
         from gatefit.methods import method_class
 
-        accepted = inspect.signature(method_class(self.method).__init__).parameters
+        accepted = method_class(self.method).options()
         options: dict[str, Any] = {"initialisation": self.initialisation}
         given = {
             "sigma": self.sigma,
@@ -235,8 +234,10 @@ def can_train_side_by_side(config: RunConfig) -> bool:
     Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
     (the free variants), which rounds an element by its place in the array.
     """
-    independent = config.readout == "group-sum" and not config.learnable_temperature
-    return independent and config.patience is None and not config.method.endswith("-free")
+    from gatefit.methods import method_class
+
+    independent = config.readout == "group-sum" and not config.learnable_temperature and config.patience is None
+    return independent and config.method not in BASELINES and method_class(config.method).independent_gates
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:

@@ -34,9 +34,11 @@ def same_bits_on(config: RunConfig) -> str:
     """
     import torch
 
+    from gatefit.methods import method_class
+
     vectors = torch.backends.cpu.get_cpu_capability()
-    by_kernels = config.method not in BASELINES and config.readout != "linear" and not config.method.endswith("-free")
-    if by_kernels and vectors in ("AVX2", "AVX512"):
+    linear = config.method in BASELINES or config.readout == "linear"
+    if not linear and not method_class(config.method).has_activation and vectors in ("AVX2", "AVX512"):
         return "x86-64 with AVX2"
     return f"{platform.machine()} with {vectors}, {_processor()}"
 

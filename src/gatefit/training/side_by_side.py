@@ -18,7 +18,6 @@ from pathlib import Path
 import torch
 
 from gatefit.datasets import Dataset
-from gatefit.methods import GumbelST
 from gatefit.network import LogicNetwork
 from gatefit.ops.stack import side_by_side as batches_side_by_side
 from gatefit.ops.threads import training_threads
@@ -199,10 +198,7 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
     }
     common = LogicNetwork(**configuration, dtype=first.dtype, implementation=first.implementation)
     for i, layer in enumerate(common.gate_layers):
-        layer.method.latent.data = torch.cat([n.gate_layers[i].method.latent.data for n in networks])
-        if isinstance(layer.method, GumbelST):
-            methods = [n.gate_layers[i].method for n in networks]
-            layer.method.streams = [method.noise for method in methods if isinstance(method, GumbelST)]
+        layer.method.join([n.gate_layers[i].method for n in networks])
     return common
 
 
