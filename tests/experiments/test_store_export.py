@@ -16,6 +16,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.folder import RunFolderError
 from gatefit.training.runs import execute
 
+BUILD = "gatefit.paper.baselines:build_model"
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
 FILES = ("runs.csv", "metrics.csv", "diagnostics.jsonl")
 
@@ -29,7 +30,7 @@ def filled(tmp_path_factory):
         free = replace(CONFIG, method="multilinear-free", readout_temperature=2.5, learnable_temperature=False)
         # One run has a column that the others lack.
         configs[1] = replace(configs[1], batch_size=100, whole_batches=True)
-        run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store)
+        run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store, build=BUILD)
         store.plan([replace(CONFIG, seed=9)])
     return folder
 

@@ -139,6 +139,7 @@ def _train(
     from gatefit.cli.reproduce_progress import shown
     from gatefit.cli.stop import StopSignals
     from gatefit.experiments.estimate import run_seconds
+    from gatefit.paper.baseline_cost import BUILD, step_seconds
 
     left = [config for config in plan if store.status(config.identity) != "finished"]
     absent = availability({config.dataset for config in left}, data_dir, download=True, quiet=quiet)
@@ -149,7 +150,7 @@ def _train(
     if not left:
         return [], None
     run = _runner(ray)
-    seconds = run_seconds(left, store)
+    seconds = run_seconds(left, store, step_seconds=step_seconds)
     with StopSignals() as stop, shown(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet) as tell:
 
         def told(event: Any) -> None:
@@ -157,7 +158,7 @@ def _train(
             tell(event)
 
         options = {"data_dir": data_dir, "progress": told, "should_stop": stop, "threads": threads, "jobs": jobs}
-        records = run(left, store, **options)
+        records = run(left, store, build=BUILD, step_seconds=step_seconds, **options)
     return [record for record in records if record.status == "failed"], stop.exit_code if stop() else None
 
 

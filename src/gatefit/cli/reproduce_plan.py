@@ -126,11 +126,12 @@ def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs
     from gatefit.cli.reproduce_data import availability
     from gatefit.cli.reproduce_progress import run_words
     from gatefit.experiments.estimate import run_seconds
+    from gatefit.paper.baseline_cost import step_seconds
 
     with ExitStack() as stack:
         find, source = finished_runs(folder, stack)
         found = {config.identity: find(config.identity) for config in plan}
-        seconds = run_seconds(plan, source)
+        seconds = run_seconds(plan, source, step_seconds=step_seconds)
     absent = availability({config.dataset for config in plan}, data_dir, download=False)
     rows: list[dict[str, Any]] = []
     for config in plan:

@@ -169,8 +169,9 @@ def run_content(run: "Run") -> dict[str, Any]:
 
 def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
     """The same of a run that is finished: its data are not needed to show it."""
+    from gatefit.training.folder import read_config, read_finished
     from gatefit.training.metrics import summary
-    from gatefit.training.runs import load_network, read_config, read_finished
+    from gatefit.training.runs import load_network
 
     if not (folder / "result.json").exists() or read_config(folder) != config:
         return None

@@ -2,12 +2,13 @@
 
     seconds left     = (steps - steps done) · seconds a step
     seconds a step   = model(config) · measured(similar) / model(similar)        similar: a finished run of the store
-    model(config)    = call overhead + batch · gates · n(method) + evaluations   ns a gate and sample, one core
+    model(config)    = call overhead + batch · gates · step_cost + evaluations  ns a gate and sample, one core
 
 Similar is, first, a run of the same data set and method, the nearest in gates; then, of runs long enough to say how
-fast this machine is, one of the same method; then any. Without one the ratio is 1. The n(method) are benchmarks of
-networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at about a
-quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail again.
+fast this machine is, one of the same method; then any. Without one the ratio is 1. A method's ``step_cost`` is a
+benchmark of networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at
+about a quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail
+again.
 """
 
 import math
@@ -19,18 +20,6 @@ from gatefit.training.config import RunConfig
 
 OVERHEAD: Final = 1e-3
 """Seconds of a step that are not arithmetic."""
-NANOSECONDS: Final[dict[str, float]] = {
-    "soft-mix": 1.3,
-    "hard-st": 0.7,
-    "gumbel-st": 0.85,
-    "multilinear-ste": 0.6,
-    "multilinear-covjac": 1.3,
-    "multilinear-free": 5.5,
-    "iwp": 1.3,
-    "iwp-ste": 0.7,
-    "iwp-free": 5.5,
-}
-_OTHER: Final = 1.3
 TELLING: Final = 5.0
 """Seconds from which on a run tells something about others: start-up no longer counts."""
 EVALUATION: Final = 0.05
@@ -50,11 +39,12 @@ class _Records(Protocol):
 def model_seconds(config: RunConfig) -> float:
     """Seconds a step of a logic network on one core, as the model has it."""
     from gatefit.datasets import DATASETS
+    from gatefit.methods import METHODS, Method
 
     info = DATASETS.get(config.dataset)
     samples = (info.train, info.test) if info is not None else (50_000, 10_000)
     batch = min(config.batch_size, samples[0])
-    a_sample = gates(config) * NANOSECONDS.get(config.method, _OTHER) * 1e-9
+    a_sample = gates(config) * METHODS.get(config.method, Method).step_cost * 1e-9
     evaluation = 2 * sum(samples) * a_sample / 4 + 4 * 3 * batch * a_sample
     return OVERHEAD + batch * a_sample + (EVALUATION + evaluation) / config.evaluate_every
 

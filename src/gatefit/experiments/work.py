@@ -37,7 +37,7 @@ def builder(name: str) -> Build:
         found: Build = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"the builder of a run's model must be importable as \"module:function\", got {name!r} ({error})"
+            f'the builder of a run\'s model must be importable as "module:function", got {name!r} ({error})'
         ) from error
     return found
 

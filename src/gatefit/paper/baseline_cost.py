@@ -1,6 +1,6 @@
 """What the paper's floating-point baselines cost, known without torch: names, sizes, and seconds a step.
 
-    multiplications of a sample's forward pass, three times that with its backward pass, two operations each
+multiplications of a sample's forward pass, three times that with its backward pass, two operations each
 """
 
 import itertools
@@ -11,6 +11,8 @@ from gatefit.training.config import RunConfig
 
 BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
 """Methods that are no gates: the paper's floating-point networks (``paper.baselines``)."""
+BUILD: Final = "gatefit.paper.baselines:build_model"
+"""How a worker process finds the builder of the paper's runs."""
 CNN_CHANNELS: Final = (32, 64, 128, 256, 256, 256)
 """The channels of the convolutions, first to last; a shallower network has the first ones."""
 MLP_WIDTH: Final = 128

@@ -25,8 +25,6 @@ from gatefit.training.config import RunConfig
 from gatefit.training.loop import Model, TrainableModel
 from gatefit.training.runs import build_network
 
-BUILD: Final = "gatefit.paper.baselines:build_model"
-"""How a worker process finds the builder of the paper's runs."""
 
 _TAKEN: Final = (
     "dataset", "method", "width", "depth", "steps", "seed", "batch_size", "learning_rate", "evaluate_every",

@@ -10,7 +10,6 @@ N(0, 1), evaluation every 1,000 steps. A width of None is the paper's for the da
 
 import difflib
 import hashlib
-import inspect
 import json
 import math
 import types
@@ -162,7 +161,7 @@ class RunConfig:
         """The options that the method's constructor takes; one that it does not take is refused."""
         from gatefit.methods import method_class
 
-        accepted = inspect.signature(method_class(self.method).__init__).parameters
+        accepted = method_class(self.method).options()
         options: dict[str, Any] = {"initialisation": self.initialisation}
         given = {
             "sigma": self.sigma,

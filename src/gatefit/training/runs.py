@@ -329,7 +329,7 @@ class MetricsFile(Observer):
 class ProvenanceFile(Observer):
     """Keeps a run folder's made.json: what the run was made with, and how long it took.
 
-        {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., "cores": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
+        {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
 
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
     threads it was trained, on every machine that ``same_bits_on`` names. The version and the machine are the last that
