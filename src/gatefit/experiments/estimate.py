@@ -5,9 +5,10 @@
     model(config)    = call overhead + batch · gates · step_cost + evaluations   ns a gate and sample, one core
 
 Similar is, first, a run of the same data set and method, the nearest in gates; then, of runs long enough to say how
-fast this machine is, one of the same method; then any. Without one the ratio is 1. The methods' ``step_cost`` are benchmarks
-of networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at about a
-quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail again.
+fast this machine is, one of the same method; then any. Without one the ratio is 1. A method's ``step_cost`` is from
+benchmarks of networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at
+about a quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail
+again.
 """
 
 import itertools
