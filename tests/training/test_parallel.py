@@ -306,7 +306,10 @@ def test_nobody_else_came(monkeypatch):
     variables = {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ParallelError, match=r"cannot meet the other processes at 127\.0\.0\.1:9 "), process_group(timeout=1):
+    with (
+        pytest.raises(ParallelError, match=r"cannot meet the other processes at 127\.0\.0\.1:9 "),
+        process_group(timeout=1),
+    ):
         pass
 
 

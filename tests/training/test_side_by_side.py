@@ -72,9 +72,7 @@ def test_stopped_and_resumed_together_or_apart(tmp_path):
     configs = [replace(BASE, seed=s, method="gumbel-st") for s in range(2)]
     folders = [tmp_path / str(s) for s in range(2)]
     calls = iter([False] * 13 + [True])
-    stopped = train_side_by_side(
-        configs, [make(c) for c in configs], folders=folders, should_stop=lambda: next(calls)
-    )
+    stopped = train_side_by_side(configs, [make(c) for c in configs], folders=folders, should_stop=lambda: next(calls))
     assert not stopped[0].finished
     apart = make(configs[1])
     train(configs[1], apart, data(), folder=folders[1])
