@@ -14,7 +14,7 @@ from gatefit.experiments.paper_values import paper_labels
 from gatefit.experiments.registry import EXPERIMENTS, experiment, labels
 from gatefit.experiments.scales import MAIN_METHODS, WIDTHS, counted_evaluations
 from gatefit.paper.baseline_cost import BASELINES, step_seconds
-from gatefit.training.config import PAPER_WIDTHS, RunConfig
+from gatefit.training.config import RunConfig
 
 EVERY = [(label, scale) for label in labels() for scale in SCALES]
 COMPUTED = ("tab:cost", "tab:ste-enumeration", "tab:degree-complexity", "fig:codebook-3d")
@@ -165,7 +165,7 @@ def test_runs_trained_by_hand_are_found():
             dataset="monks-2", method="iwp", steps=10_000, batch_size=128, readout_temperature=10, whole_batches=True
         ),
     }  # fmt: skip
-    assert PAPER_WIDTHS["adult"] == 4096
+    assert DATASETS["adult"].width == 4096
     for label, config in by_hand.items():
         assert config.resolved().identity in {c.identity for c in plan_of(label, "paper")}, label
 

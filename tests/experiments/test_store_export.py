@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -243,6 +244,14 @@ def test_a_configuration_of_an_older_version_is_read(filled, tmp_path):
     (tmp_path / "runs.csv").write_text("".join(",".join(l[:place] + l[place + 1 :]) + "\n" for l in lines))
     with open_results(tmp_path) as source:
         assert source.find(CONFIG.identity).config == CONFIG
+
+
+def test_every_field_of_a_configuration_has_a_column(filled, tmp_path):
+    export(filled, tmp_path)
+    columns = (tmp_path / "runs.csv").read_text().splitlines()[0].split(",")
+    assert {f.name for f in fields(RunConfig)} <= set(columns)
+    committed = (Path(__file__).parents[2] / "results" / "runs.csv").read_text().splitlines()[0].split(",")
+    assert columns == committed[: len(columns)]
 
 
 def test_results_are_read_without_torch(filled, tmp_path):

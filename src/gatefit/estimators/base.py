@@ -240,7 +240,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             batch_size=self._whole("batch_size", 1),
             learning_rate=self._number("learning_rate"),
             weight_decay=self._number("weight_decay"),
-            schedule=self.schedule,
+            schedule=self.schedule,  # type: ignore[arg-type]  # any word: it is checked there
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,

@@ -21,10 +21,9 @@ from gatefit.methods import NotBooleanError
 from gatefit.ops.stack import Batch
 from gatefit.paper.baseline_cost import BASELINES, CNN_CHANNELS, MLP_WIDTH
 from gatefit.randomness import stream
-from gatefit.training.config import RunConfig
+from gatefit.training.config import OptimiserConfig, RunConfig
 from gatefit.training.loop import Model, TrainableModel
 from gatefit.training.runs import build_network
-
 
 _TAKEN: Final = (
     "dataset", "method", "width", "depth", "steps", "seed", "batch_size", "learning_rate", "evaluate_every",
@@ -65,7 +64,7 @@ class Baseline(TrainableModel):
         scores: Tensor = self.layers(bits.to(torch.float32))
         return scores
 
-    def make_optimiser(self, config: RunConfig) -> torch.optim.Optimizer:
+    def make_optimiser(self, config: OptimiserConfig) -> torch.optim.Optimizer:
         """Adam, tensor by tensor: torch's fused form, which serves the gates, rounds otherwise."""
         return torch.optim.Adam(self.parameters(), lr=config.learning_rate)
 

@@ -33,7 +33,7 @@ from gatefit.ops.cross_entropy import cross_entropy
 from gatefit.ops.stack import Batch
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from gatefit.training.config import RunConfig
+from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
 from gatefit.training.order import DataOrder
@@ -62,7 +62,7 @@ class TrainableModel(nn.Module, ABC):
     def soft_scores(self, x: Batch) -> Tensor:
         """Class scores without gradients, whatever the mode."""
 
-    def make_optimiser(self, config: RunConfig) -> torch.optim.Optimizer:
+    def make_optimiser(self, config: OptimiserConfig) -> torch.optim.Optimizer:
         """What takes the steps; by default what a ``LogicNetwork`` has."""
         return adam(config, self)
 
@@ -103,7 +103,7 @@ class TrainingResult:
         return summary(self.state.metrics, validated=self.validated)
 
 
-def learning_rate(config: RunConfig, step: int) -> float:
+def learning_rate(config: OptimiserConfig, step: int) -> float:
     """The rate of step ``step``, counted from 0: a pure function of the configuration."""
     rate = config.learning_rate
     if step < config.warmup:
@@ -116,12 +116,12 @@ def learning_rate(config: RunConfig, step: int) -> float:
     return rate
 
 
-def make_optimiser(config: RunConfig, network: Model) -> torch.optim.Optimizer:
+def make_optimiser(config: OptimiserConfig, network: Model) -> torch.optim.Optimizer:
     """The model's own, or Adam."""
     return network.make_optimiser(config) if isinstance(network, TrainableModel) else adam(config, network)
 
 
-def adam(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
+def adam(config: OptimiserConfig, network: nn.Module) -> torch.optim.Optimizer:
     """Adam over all parameters, with decoupled weight decay where it is asked for."""
     return Adam(
         network.parameters(),
@@ -331,7 +331,7 @@ def record(row: dict[str, Any], network: nn.Module, data: TrainingData, state: T
     return row
 
 
-def _patience_is_over(config: RunConfig, state: TrainingState) -> bool:
+def _patience_is_over(config: EvaluationConfig, state: TrainingState) -> bool:
     if config.patience is None or not state.metrics:
         return False
     reached = [deployed(row, "test") for row in state.metrics]

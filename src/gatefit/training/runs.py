@@ -35,7 +35,7 @@ from gatefit.datasets.splits import stratified_split
 from gatefit.local_wiring import image_order, local_wirings
 from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
-from gatefit.training.config import RunConfig
+from gatefit.training.config import NetworkConfig, RunConfig
 from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.folder import (
     MADE,
@@ -97,7 +97,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
     )
 
 
-def _local_wirings(config: RunConfig, dataset: Dataset) -> list[Tensor]:
+def _local_wirings(config: NetworkConfig, dataset: Dataset) -> list[Tensor]:
     encoder, order = dataset.encoder, None
     if dataset.image_shape is not None:
         order = image_order(np.array([rule.feature for rule in encoder.rules]), dataset.image_shape)
