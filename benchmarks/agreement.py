@@ -27,7 +27,8 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import scores as simulated_scores
 from gatefit.datasets import load_dataset
 from gatefit.harden import harden
-from gatefit.training.runs import load_network, read_config
+from gatefit.training.folder import read_config
+from gatefit.training.runs import load_network
 
 
 def by_iverilog(circuit: Circuit, bits: np.ndarray, folder: Path) -> str:

@@ -26,11 +26,11 @@ from gatefit.network import LogicNetwork
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
-from gatefit.training.loop import evaluation, loss_of, make_optimiser
+from gatefit.training.loop import Learner, evaluation, loss_of, make_optimiser, train_together
 from gatefit.training.metrics import summary
 from gatefit.training.order import DataOrder
 from gatefit.training.runs import build_network, training_data
-from gatefit.training.side_by_side import train_side_by_side
+from gatefit.training.side_by_side import SideBySide
 
 
 class Case(NamedTuple):
@@ -129,7 +129,8 @@ def measure(case: Case, options: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     if chunk is None:
         data = training_data(configs[0], dataset)
-        states = [result.state for result in train_side_by_side(configs, networks, data, threads=1)]
+        together = train_together(list(map(Learner, configs, networks)), data, strategy=SideBySide(), threads=1)
+        states = [result.state for result in together]
     else:
         with training_threads(1):
             states = [by_chunks(c, n, dataset, chunk) for c, n in zip(configs, networks, strict=True)]

@@ -18,11 +18,11 @@ from safetensors.torch import save_file
 
 from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
-from gatefit.training import parallel
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer, train
 from gatefit.training.order import DataOrder
-from gatefit.training.runs import training_data
+from gatefit.training.parallel import process_group
+from gatefit.training.runs import execute_together, training_data
 from patience import HANG, wait_until
 
 BASE = RunConfig(dataset="monks-2", width=68, depth=3, steps=30, batch_size=51, evaluate_every=10, seed=5)
@@ -88,65 +88,65 @@ def run_alone(name, folder=None, stop_at=None):
     return network, result
 
 
-def run_together(name, team, folder=None, stop_at=None):
+def run_together(name, group, folder=None, stop_at=None):
     """The same by all processes; only the second one wishes to stop, and one step early: it is heard with the next."""
     config, network, data = parts_of(name)
-    stop = StopAt(stop_at - 1 if stop_at and not team.leads else config.steps + 1)
-    own = folder if team.leads else None
-    result = parallel.train(config, network, data, team, folder=own, observers=[stop], should_stop=stop, threads=1)
+    stop = StopAt(stop_at - 1 if stop_at and not group.writes else config.steps + 1)
+    own = folder if group.writes else None
+    result = train(config, network, data, strategy=group, folder=own, observers=[stop], should_stop=stop, threads=1)
     return network, result
 
 
-def save(folder, name, team, network, result):
+def save(folder, name, group, network, result):
     content = {key: value.contiguous() for key, value in network.state_dict().items()}
     story = {"metrics": result.state.metrics, "step": result.state.step, "finished": result.finished}
-    save_file(content, folder / f"{name}-{team.rank}.safetensors", {"story": json.dumps(story)})
+    save_file(content, folder / f"{name}-{group.rank}.safetensors", {"story": json.dumps(story)})
 
 
-def refused(team, action):
+def refused(group, action):
     """The error that this process ends ``action`` with."""
     try:
-        action(team)
+        action(group)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "nothing"
 
 
-def disagree(team):
-    config, network, data = parts_of("soft-mix", replace(BASE, method="soft-mix", seed=team.rank))
-    parallel.train(config, network, data, team, threads=1)
+def disagree(group):
+    config, network, data = parts_of("soft-mix", replace(BASE, method="soft-mix", seed=group.rank))
+    train(config, network, data, strategy=group, threads=1)
 
 
-def diverge(team):
+def diverge(group):
     """Only the last process reads the target that is not a number."""
     config, _, data = parts_of("soft-mix")
     network = LogicNetwork(data.train.bits, 1, 68, 2, method="soft-mix", readout="regression", target_range=(0, 1))
     targets = data.train_targets.double()
     targets[DataOrder(data.train.samples, config.batch_size, config.seed).indices(0)[-1]] = float("nan")
     data = replace(data, train_targets=targets, test_targets=data.test_targets.double())
-    parallel.train(config, network, data, team, threads=1)
+    train(config, network, data, strategy=group, threads=1)
 
 
-def write_in_all(team):
+def write_in_all(group):
     config, network, data = parts_of("soft-mix")
-    parallel.train(config, network, data, team, folder=Path("nowhere") / str(team.rank), threads=1)
+    train(config, network, data, strategy=group, folder=Path("nowhere") / str(group.rank), threads=1)
 
 
 def all_cases(folder):
-    with parallel.joined(timeout=HANG) as team:
+    with process_group(timeout=HANG) as group:
         for name in CASES:
-            save(folder, name, team, *run_together(name, team))
-        save(folder, "resumed-by-two", team, *run_together("gumbel-st", team, folder / "begun-by-one"))
+            save(folder, name, group, *run_together(name, group))
+        save(folder, "resumed-by-two", group, *run_together("gumbel-st", group, folder / "begun-by-one"))
         # Stopped by the second process's wish, saved by the first; then on with two, and left for one.
-        save(folder, "stopped", team, *run_together("gumbel-st", team, folder / "stopped", STOP_AT))
-        if team.leads:
+        save(folder, "stopped", group, *run_together("gumbel-st", group, folder / "stopped", STOP_AT))
+        if group.writes:
             shutil.copytree(folder / "stopped", folder / "left")
-        save(folder, "resumed", team, *run_together("gumbel-st", team, folder / "stopped"))
-        errors = {action.__name__: refused(team, action) for action in (disagree, diverge, write_in_all)}
+        save(folder, "resumed", group, *run_together("gumbel-st", group, folder / "stopped"))
+        errors = {action.__name__: refused(group, action) for action in (disagree, diverge, write_in_all)}
         for attempt in ("first", "again"):
-            run = parallel.execute(FINISHED, team, folder=folder / "finished", threads=1)
-            errors[f"{attempt} run"] = "None" if run is None else str(run.result.finished)
-        (folder / f"errors-{team.rank}.json").write_text(json.dumps(errors))
+            runs = execute_together([FINISHED], strategy=group, folders=[folder / "finished"], threads=1)
+            errors[f"{attempt} run"] = ", ".join(str(run.result.finished) for run in runs)
+        (folder / f"errors-{group.rank}.json").write_text(json.dumps(errors))
 
 
 def threads():
@@ -157,9 +157,9 @@ def threads():
 def twice(folder):
     """Two runs after one another in one process, each with a group of its own."""
     for i in range(2):
-        with parallel.joined(timeout=HANG) as team:
-            save(folder, f"{i}", team, *run_together("soft-mix", team))
-        (folder / f"threads-{i}-{team.rank}.json").write_text(json.dumps(threads()))
+        with process_group(timeout=HANG) as group:
+            save(folder, f"{i}", group, *run_together("soft-mix", group))
+        (folder / f"threads-{i}-{group.rank}.json").write_text(json.dumps(threads()))
 
 
 class Told(Observer):
@@ -179,10 +179,10 @@ def forever(folder):
     # The time-out is short, so nobody is waited for who is still being loaded.
     (folder / f"ready-{os.environ['RANK']}").touch()
     wait_until(lambda: all((folder / f"ready-{rank}").exists() for rank in range(2)), "both processes are ready")
-    with parallel.joined(timeout=15) as team:
-        own = folder / "checkpoints" if team.leads else None
-        observer = Told(folder / f"steps-{team.rank}")
-        parallel.train(config, network, data, team, folder=own, observers=[observer], threads=1)
+    with process_group(timeout=15) as group:
+        own = folder / "checkpoints" if group.writes else None
+        observer = Told(folder / f"steps-{group.rank}")
+        train(config, network, data, strategy=group, folder=own, observers=[observer], threads=1)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from gatefit.codebook import (
 from gatefit.gates import Gate, GateKind
 from gatefit.methods import GumbelST, HardST, MultilinearCovJac, MultilinearSTE, SoftMix
 from gatefit.ops.gate_layer import gate_layer
+from gatefit.ops.implementations import NUMBA
 from gatefit.quantise import codebook, covariance_jacobian, proximity
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
@@ -37,7 +38,7 @@ coefficients_4 = st.lists(st.floats(-3, 3), min_size=4, max_size=4)
 def input_gradient(coefficients, a, b):
     """(∂z/∂a, ∂z/∂b) of one gate, by autograd through the operation itself."""
     x = torch.tensor([[a, b]], dtype=torch.float64, requires_grad=True)
-    gate_layer(x, torch.tensor([[0], [1]]), coefficients.reshape(1, 4)).sum().backward()
+    gate_layer(x, torch.tensor([[0], [1]]), coefficients.reshape(1, 4), implementation=NUMBA).sum().backward()
     return x.grad[0]
 
 
@@ -61,7 +62,7 @@ def test_identity_1__polynomial_collapse_is_unique_with_integer_coefficients():
 def test_identity_1__zero_discretisation_gap_of_multilinear_ste():
     method = MultilinearSTE(500, generator=torch.Generator().manual_seed(0), sigma=2.0, dtype=torch.float64)
     wiring = torch.tensor([[0], [1]]).repeat(1, 500)
-    trained = gate_layer(CORNER_INPUTS, wiring, method.coefficients())
+    trained = gate_layer(CORNER_INPUTS, wiring, method.coefficients(), implementation=NUMBA)
     deployed = torch.tensor([[Gate(int(g))(int(a), int(b)) for g in method.gates()] for a, b in CORNER_INPUTS])
     assert torch.equal(trained, deployed.double())
 
@@ -84,7 +85,7 @@ def test_lemma_coverage__gradients_of_the_operation_have_that_coverage():
     active = torch.zeros(4)
     for corner in CORNER_INPUTS:
         coefficients.grad = None
-        gate_layer(corner[None], torch.tensor([[0], [1]]), coefficients).sum().backward()
+        gate_layer(corner[None], torch.tensor([[0], [1]]), coefficients, implementation=NUMBA).sum().backward()
         active += (coefficients.grad[0] != 0).float() / 4
     assert active.tolist() == [1, 0.5, 0.5, 0.25]
 
@@ -233,7 +234,7 @@ def test_prop_covjac__jacobian_is_input_independent():
     wiring = torch.tensor([[0] * 3, [1] * 3])
     for corner, psi in zip(CORNER_INPUTS, torch.tensor(CORNERS_FROM_COEFFICIENTS).double(), strict=True):
         method.zero_grad()
-        gate_layer(corner[None], wiring, method.coefficients()).sum().backward()
+        gate_layer(corner[None], wiring, method.coefficients(), implementation=NUMBA).sum().backward()
         torch.testing.assert_close(method.latent.grad, jacobian @ psi, atol=1e-12, rtol=1e-10)
 
 
@@ -243,10 +244,10 @@ def test_prop_covjac__c_ab_learns_on_every_sample_through_j03():
     assert (jacobian[:, 0, 3].abs() > 1e-6).float().mean() > 0.99  # generically non-zero
     wiring = torch.tensor([[0], [1]]).repeat(1, 2000)
     # At (0, 0) only the constant monomial is active: STE gives c_ab nothing, CovJac gives exactly J_03.
-    gate_layer(CORNER_INPUTS[:1], wiring, method.coefficients()).sum().backward()
+    gate_layer(CORNER_INPUTS[:1], wiring, method.coefficients(), implementation=NUMBA).sum().backward()
     torch.testing.assert_close(method.latent.grad[:, 3], jacobian[:, 0, 3], atol=1e-12, rtol=1e-10)
     ste = MultilinearSTE(2000, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    gate_layer(CORNER_INPUTS[:1], wiring, ste.coefficients()).sum().backward()
+    gate_layer(CORNER_INPUTS[:1], wiring, ste.coefficients(), implementation=NUMBA).sum().backward()
     assert ste.latent.grad[:, 3].abs().max() == 0
     assert ste.latent.grad[:, 0].abs().min() == 1
 

@@ -14,6 +14,7 @@ from gatefit.gates import Gate
 from gatefit.methods import MultilinearCovJac, MultilinearSTE
 from gatefit.ops.coefficients import nearest
 from gatefit.ops.coefficients import soft_coefficients_torch as closed_form
+from gatefit.ops.implementations import NUMBA
 from gatefit.quantise import (
     codebook,
     covariance_jacobian,
@@ -78,7 +79,7 @@ def test_snap_on_the_boundaries_is_exact_and_the_same_in_training_and_deployment
     expected = [exact_nearest(c) for c in points.tolist()]
     assert expected[-1] == 7
     assert nearest_gate(points).tolist() == expected
-    assert nearest(points, implementation="numba")[0].tolist() == expected
+    assert nearest(points, implementation=NUMBA)[0].tolist() == expected
     for kind in (MultilinearSTE, MultilinearCovJac):
         for implementation in ("auto", "reference", "numba"):
             method = kind(len(points), generator=torch.Generator().manual_seed(0))
@@ -94,7 +95,7 @@ def test_snap_on_the_boundaries_is_exact_and_the_same_in_training_and_deployment
 @given(st.lists(st.tuples(*[st.floats(-1e9, 1e9, width=64)] * 4), min_size=1, max_size=50))
 def test_both_snaps_agree_to_the_bit_in_float64_too(rows):
     c = torch.tensor(rows, dtype=torch.float64)
-    assert torch.equal(nearest_gate(c), nearest(c, implementation="numba")[0])
+    assert torch.equal(nearest_gate(c), nearest(c, implementation=NUMBA)[0])
 
 
 @given(vectors, st.floats(0.05, 20))

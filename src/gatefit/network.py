@@ -8,7 +8,6 @@ pass of a trained network is an explicit metric (``soft_scores``), not a third m
 is: parameters, wiring, encoder, class names and the configuration to build the network again.
 """
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.methods import METHODS, Method, resolve_method
 from gatefit.ops.gate_layer import gate_layer
-from gatefit.ops.implementations import check_implementation
+from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.stack import Batch, eval_scores, train_layer, train_scores
 from gatefit.quantise import codebook
 from gatefit.randomness import stream
@@ -46,7 +45,7 @@ HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "t
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
 
-class GateLayer(nn.Module):
+class GateLayer(Implemented):
     """``gates`` two-input gates over ``inputs`` nodes, with fixed wiring and one gate method."""
 
     wiring: Tensor
@@ -60,16 +59,15 @@ class GateLayer(nn.Module):
         wiring: str | Int[Tensor, "2 gates"] = "unique",
         generator: torch.Generator,
         wiring_generator: torch.Generator | None = None,
-        implementation: str = "auto",
+        implementation: str | Implementation = "auto",
         **method_options: Any,
     ) -> None:
         super().__init__()
         self.inputs, self.gates = inputs, gates
-        self.implementation = check_implementation(implementation)
         wired = make_wiring(wiring, inputs, gates, generator=wiring_generator or generator)
         self.register_buffer("wiring", wired)
         self.method = resolve_method(method)(gates, generator=generator, **method_options)
-        self.method.implementation = implementation
+        self.implementation = implementation
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch gates"]:
         """Soft or straight-through in training, Boolean in eval."""
@@ -94,7 +92,7 @@ class GateLayer(nn.Module):
         return f"inputs={self.inputs}, gates={self.gates}"
 
 
-class LogicNetwork(nn.Module):
+class LogicNetwork(Implemented):
     """``depth`` layers of ``width`` gates and a readout.
 
     ``seed`` draws the parameters, ``wiring_seed`` the wiring: the paper fixes one and varies the other.
@@ -116,7 +114,7 @@ class LogicNetwork(nn.Module):
         target_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
         wiring_seed: int = 0,
-        implementation: str = "auto",
+        implementation: str | Implementation = "auto",
         dtype: torch.dtype = torch.float32,
         encoder: Encoder | None = None,
         class_names: Sequence[str] = (),
@@ -136,7 +134,6 @@ class LogicNetwork(nn.Module):
         self.readout = _make_readout(readout, width, classes, readout_temperature, target_range)
         self.inputs, self.classes, self.width, self.depth = inputs, classes, width, depth
         self.encoder, self.class_names = encoder, tuple(class_names)
-        self.implementation = check_implementation(implementation)
         kind = resolve_method(method)
         self.layers = nn.ModuleList(
             GateLayer(
@@ -153,6 +150,7 @@ class LogicNetwork(nn.Module):
             for i in range(depth)
         )
         self.readout.to(dtype)
+        self.implementation = implementation
         self.configuration: dict[str, Any] = {
             "inputs": inputs,
             "classes": classes,
@@ -226,12 +224,7 @@ class LogicNetwork(nn.Module):
     def _meaning(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """What a configuration means: defaults written out, and without what the state itself holds."""
         own = self.gate_layers[0].method
-        options = {
-            name: parameter.default
-            for name, parameter in inspect.signature(type(own).__init__).parameters.items()
-            if parameter.default is not inspect.Parameter.empty and name != "dtype"
-        }
-        meaning = {**(options if configuration.get("method") == own.name else {}), **configuration}
+        meaning = {**(own.options() if configuration.get("method") == own.name else {}), **configuration}
         if meaning.get("readout_temperature") == "auto":
             meaning["readout_temperature"] = automatic_temperature(configuration["width"] // configuration["classes"])
         # Wiring and parameters are loaded, and so is the range of a regression: how they began is their history.
@@ -239,7 +232,11 @@ class LogicNetwork(nn.Module):
 
     @classmethod
     def from_state_dict(
-        cls, state: Mapping[str, Any], *, implementation: str = "auto", method: type[Method] | None = None
+        cls,
+        state: Mapping[str, Any],
+        *,
+        implementation: str | Implementation = "auto",
+        method: type[Method] | None = None,
     ) -> "Self":
         """The network that a state_dict describes: no configuration has to be remembered beside it.
 

@@ -13,9 +13,9 @@ from gatefit.training import diagnostics_observer
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
 from gatefit.training.diagnostics_observer import DiagnosticsObserver, diagnose, diagnose_folder, probe_batches
-from gatefit.training.loop import Observer, loss_of, train
+from gatefit.training.loop import Learner, Observer, loss_of, train, train_together
 from gatefit.training.runs import build_network, execute, training_data
-from gatefit.training.side_by_side import train_side_by_side
+from gatefit.training.side_by_side import SideBySide
 
 SAMPLES, INPUTS = 300, 10
 
@@ -149,7 +149,7 @@ def test_networks_side_by_side_have_the_rows_of_networks_alone():
     data = make_data()
     configs = [config(method="gumbel-st", seed=seed) for seed in (0, 1)]
     networks = [network("gumbel-st", seed) for seed in (0, 1)]
-    train_side_by_side(configs, networks, data)
+    train_together(list(map(Learner, configs, networks)), data, strategy=SideBySide())
     for settings, trained in zip(configs, networks, strict=True):
         alone = network("gumbel-st", settings.seed)
         train(settings, alone, data)

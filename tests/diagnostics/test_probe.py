@@ -12,7 +12,7 @@ from gatefit.diagnostics.probe import DIAGNOSTICS, probe
 from gatefit.methods import METHODS
 from gatefit.network import LogicNetwork
 from gatefit.ops.threads import kernel_threads, training_threads
-from gatefit.training.baselines import mlp
+from gatefit.paper.baselines import mlp
 from numpy_network import batch, bits, noise_states, small
 
 BATCHES = [batch(samples, seed)[0] for samples, seed in ((70, 0), (33, 1))]

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from gatefit.experiments import crew
-from gatefit.experiments.runner import run_all
+from gatefit.experiments.runner import NETWORKS, run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 from gatefit.training.folder import RunFolderInUseError, checkpoints, locked, read_metrics
@@ -26,7 +26,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from gatefit.experiments.runner import run_all
+from gatefit.experiments.runner import NETWORKS, run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 if __name__ == "__main__":
@@ -142,7 +142,7 @@ def test_workers_that_die_at_once_leave_nothing_open_and_say_why(tmp_path):
     with Store.open(tmp_path) as store:
         store.plan(configs)
         store.fail(configs[0].identity, "the download failed")  # earlier, and no longer the reason
-        team = crew.Crew(store, 2, data_dir=None)
+        team = crew.Crew(store, 2, build=NETWORKS)
         team._command = [sys.executable, "-c", "raise SystemExit('no memory')"]
         team.work([[config] for config in configs], tell=tell)
         reasons = {store.find(config.identity).error for config in configs}

@@ -8,14 +8,16 @@ import pytest
 
 from gatefit.datasets import DatasetError
 from gatefit.experiments import work
-from gatefit.experiments.estimate import estimate, run_seconds, step_seconds
+from gatefit.experiments.estimate import estimate, model_seconds, run_seconds
 from gatefit.experiments.runner import plan_units, run_all
 from gatefit.experiments.store import Store, StoreError
+from gatefit.paper.baseline_cost import step_seconds
 from gatefit.paper.outcome import Results
 from gatefit.training.folder import read_made
 from gatefit.training.loop import TrainingDivergedError
 from runner_cases import BASE, LONG, facts
 
+BUILD = "gatefit.paper.baselines:build_model"
 NAMES = {"gradient_norms", "commitment", "entropy", "census", "distance", "survival", "coverage"}
 
 
@@ -54,7 +56,7 @@ def test_seeds_side_by_side_are_what_they_are_alone(tmp_path):
 def test_what_is_finished_is_not_repeated(tmp_path, monkeypatch):
     with Store.open(tmp_path) as store:
         first = run_all([BASE], store, diagnostics=False)
-        monkeypatch.setattr(work, "execute", None)
+        monkeypatch.setattr(work, "execute_together", None)
         assert run_all([BASE, BASE, replace(BASE, seed=0)], store) == first
         assert first[0].diagnostics == {}
 
@@ -106,8 +108,8 @@ def test_one_run_that_cannot_be_trained_does_not_stop_the_others(tmp_path, monke
         BASE,
     ]
     with Store.open(tmp_path) as store:
-        records = run_all(configs, store, threads=1)
-        again = run_all(configs, store, threads=1)
+        records = run_all(configs, store, threads=1, build=BUILD)
+        again = run_all(configs, store, threads=1, build=BUILD)
         assert estimate(configs, store) == 0
     assert [record.status for record in records] == ["failed"] * 6 + ["finished"] * 2
     assert records[0].error.startswith("the files of cifar10 were not found")
@@ -121,18 +123,14 @@ def test_one_run_that_cannot_be_trained_does_not_stop_the_others(tmp_path, monke
 
 def test_a_diverging_seed_does_not_take_the_others_with_it(tmp_path, monkeypatch):
     configs = [replace(BASE, seed=s) for s in range(3)]
-    execute = work.execute
+    execute = work.execute_together
 
-    def together(*_, **__):
-        raise TrainingDivergedError("the loss of seed 1 is nan at step 9")
-
-    def alone(config, **options):
-        if config.seed == 1:
+    def diverges(configs, **options):
+        if any(config.seed == 1 for config in configs):
             raise TrainingDivergedError("the loss is nan at step 9; lower learning_rate=0.01")
-        return execute(config, **options)
+        return execute(configs, **options)
 
-    monkeypatch.setattr(work, "execute_side_by_side", together)
-    monkeypatch.setattr(work, "execute", alone)
+    monkeypatch.setattr(work, "execute_together", diverges)
     with Store.open(tmp_path) as store:
         records = run_all(configs, store, diagnostics=False)
     assert [record.status for record in records] == ["finished", "failed", "finished"]
@@ -141,17 +139,16 @@ def test_a_diverging_seed_does_not_take_the_others_with_it(tmp_path, monkeypatch
 
 def test_a_baseline_is_a_run_like_any_other(tmp_path):
     config = replace(BASE, method="mlp", width=None, depth=2, learning_rate=0.001)
-    assert config.resolved().width == 128
-    assert replace(config, method="cnn-2x2", width=64).resolved().width is None
+    assert config.resolved().width is None  # A width by default is that of a logic network.
     asked = iter(range(10_000))
     with Store.open(tmp_path / "a") as store:
-        (stopped,) = run_all([config], store, should_stop=lambda: next(asked) > 30)
+        (stopped,) = run_all([config], store, should_stop=lambda: next(asked) > 30, build=BUILD)
         assert (stopped.status, len(stopped.metrics)) == ("planned", 1)
         before = read_made(store.run_folder(config.resolved().identity))["seconds"]
-        (parts,) = run_all([config], store)
+        (parts,) = run_all([config], store, build=BUILD)
         assert read_made(store.run_folder(config.resolved().identity))["seconds"] > before > 0
     with Store.open(tmp_path / "b") as store:
-        (whole,) = run_all([config], store, threads=2)
+        (whole,) = run_all([config], store, threads=2, build=BUILD)
     assert facts(parts) == facts(whole)
     assert whole.summary["boolean"] is False
     assert whole.diagnostics == {}
@@ -160,16 +157,21 @@ def test_a_baseline_is_a_run_like_any_other(tmp_path):
 def test_a_baseline_that_diverges_fails(tmp_path):
     config = replace(BASE, method="mlp", width=8, learning_rate=1e30)
     with Store.open(tmp_path) as store:
-        (record,) = run_all([config], store)
+        (record,) = run_all([config], store, build=BUILD)
     assert record.status == "failed"
-    assert re.match(r"the loss is (nan|inf) at step \d+; lower the learning rate", record.error)
+    assert re.match(r"the loss is (nan|inf) at step \d+; lower learning_rate=1e\+30", record.error)
+
+
+def test_a_builder_that_cannot_be_imported_is_refused(tmp_path):
+    with Store.open(tmp_path) as store, pytest.raises(ValueError, match=r'importable as "module:function", got'):
+        run_all([BASE], store, build="gatefit.training.runs:build_tree")
 
 
 @pytest.mark.parametrize("method", ["cnn-3x3", "cnn-2x2"])
 def test_convolutions_run_on_images(tmp_path, method):
-    config = replace(BASE, dataset="digits", method=method, steps=2, evaluate_every=1, depth=1, batch_size=16)
+    config = replace(BASE, dataset="digits", method=method, width=None, steps=2, evaluate_every=1, depth=1)
     with Store.open(tmp_path) as store:
-        (record,) = run_all([config], store)
+        (record,) = run_all([config], store, build=BUILD, jobs=2)
     assert (record.status, record.error, len(record.metrics)) == ("finished", "", 2)
 
 
@@ -207,7 +209,7 @@ def test_the_time_left_is_measured_where_it_can_be(tmp_path):
         store.write_metrics(half, [{"step": 500, "loss": 0.0}])
         assert estimate([replace(long, width=80, seed=1)], store) == pytest.approx(250)
     wide, deep = replace(BASE, dataset="mnist", width=8000, depth=6), replace(BASE, dataset="mnist", method="mlp")
-    assert step_seconds(wide) > 4 * step_seconds(replace(wide, depth=1))
+    assert model_seconds(wide) == step_seconds(wide) > 4 * step_seconds(replace(wide, depth=1))
     assert step_seconds(replace(deep, method="cnn-3x3")) > step_seconds(deep) > 0
 
 

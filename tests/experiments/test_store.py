@@ -298,7 +298,7 @@ with Store.open(folder, read_only=True) as store:
     said["runs"] = len(store.records(rows=True))
     said["rows"] = len(store.records(rows=True)[0].metrics)
     try:
-        store.plan([RunConfig(dataset="iris")])
+        store.plan([RunConfig(dataset="iris", width=300)])
     except StoreError as error:
         said["plan"] = str(error)
 for name, place in (("open", folder), ("make", folder / "new")):

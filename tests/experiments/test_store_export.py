@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.folder import RunFolderError
 from gatefit.training.runs import execute
 
+BUILD = "gatefit.paper.baselines:build_model"
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20)
 FILES = ("runs.csv", "metrics.csv", "diagnostics.jsonl")
 
@@ -30,7 +32,7 @@ def filled(tmp_path_factory):
         free = replace(CONFIG, method="multilinear-free", readout_temperature=2.5, learnable_temperature=False)
         # One run has a column that the others lack.
         configs[1] = replace(configs[1], batch_size=100, whole_batches=True)
-        run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store)
+        run_all([*configs, free, replace(CONFIG, method="mlp", width=8), replace(CONFIG, width=41)], store, build=BUILD)
         store.plan([replace(CONFIG, seed=9)])
     return folder
 
@@ -243,6 +245,14 @@ def test_a_configuration_of_an_older_version_is_read(filled, tmp_path):
     (tmp_path / "runs.csv").write_text("".join(",".join(l[:place] + l[place + 1 :]) + "\n" for l in lines))
     with open_results(tmp_path) as source:
         assert source.find(CONFIG.identity).config == CONFIG
+
+
+def test_every_field_of_a_configuration_has_a_column(filled, tmp_path):
+    export(filled, tmp_path)
+    columns = (tmp_path / "runs.csv").read_text().splitlines()[0].split(",")
+    assert {f.name for f in fields(RunConfig)} <= set(columns)
+    committed = (Path(__file__).parents[2] / "results" / "runs.csv").read_text().splitlines()[0].split(",")
+    assert columns == committed[: len(columns)]
 
 
 def test_results_are_read_without_torch(filled, tmp_path):

@@ -12,10 +12,11 @@ from gatefit.datasets import load_dataset
 from gatefit.methods import GumbelST, HardST
 from gatefit.methods.gate_logits import NOISE_PLACES
 from gatefit.ops.gumbel_numba import GumbelNoise
+from gatefit.ops.implementations import NUMBA
 from gatefit.training.config import RunConfig
-from gatefit.training.loop import train
+from gatefit.training.loop import Learner, train, train_together
 from gatefit.training.runs import build_network, training_data
-from gatefit.training.side_by_side import train_side_by_side
+from gatefit.training.side_by_side import SideBySide
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
 WEIGHTS = torch.tensor([1.0, 2, 3, 4], dtype=torch.float64)
@@ -33,7 +34,7 @@ def make(gates=60, **options):
 def next_noise(method):
     stream, noise = GumbelNoise(0), torch.empty(method.latent.shape)
     stream.set_state(method.get_extra_state())
-    stream.fill(noise)
+    stream.fill(noise, implementation=NUMBA)
     return noise.double()
 
 
@@ -94,7 +95,8 @@ def test_resumed_and_side_by_side_runs_end_with_the_same_bits(tmp_path, options)
     resumed = build_network(config, dataset)
     train(config, resumed, data, folder=tmp_path, threads=2)
     beside = [build_network(replace(config, seed=seed), dataset) for seed in (7, 3)]
-    train_side_by_side([replace(config, seed=seed) for seed in (7, 3)], beside, data)
+    learners = [Learner(replace(config, seed=seed), network) for seed, network in zip((7, 3), beside, strict=True)]
+    train_together(learners, data, strategy=SideBySide())
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
         assert torch.equal(value, beside[1].state_dict()[name]), name

@@ -9,6 +9,7 @@ from gatefit.gates import Gate
 from gatefit.methods import METHODS, GumbelST, HardST, NotBooleanError, method_class
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gumbel_numba import GumbelNoise
+from gatefit.ops.implementations import NUMBA
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
 SOFT = ["soft-mix", "multilinear-covjac", "iwp", "multilinear-free", "iwp-free"]
@@ -52,7 +53,7 @@ def direct(name, method, a, b):
     if name == "gumbel-st":
         stream, gumbel = GumbelNoise(0), torch.empty(latent.shape)
         stream.set_state(method.get_extra_state())  # what the method will draw next
-        stream.fill(gumbel)
+        stream.fill(gumbel, implementation=NUMBA)
         return (onehot_straight_through(latent + gumbel.double()) * sixteen_gates(a, b)).sum(-1)
     monomials = torch.stack([torch.ones_like(a), a, b, a * b], -1)
     if name == "multilinear-ste":
@@ -89,7 +90,9 @@ def test_outputs_and_gradients_equal_the_direct_definition(name):
         if way == "direct":
             z = direct(name, method, inputs[:, wiring[0]], inputs[:, wiring[1]])
         else:
-            z = method.activation(gate_layer(inputs, wiring, method.coefficients()))
+            z = method.activation(
+                gate_layer(inputs, wiring, method.coefficients(), implementation=method.implementation)
+            )
         z.backward(upstream)
         results[way] = {"z": z.detach(), "grad_x": inputs.grad, "grad_latent": method.latent.grad.clone()}
     for quantity, value in results["ours"].items():
@@ -115,7 +118,9 @@ class _Layer(torch.nn.Module):
         self.method, self.wiring = method, wiring
 
     def forward(self, x):
-        return self.method.activation(gate_layer(x, self.wiring, self.method.coefficients()))
+        return self.method.activation(
+            gate_layer(x, self.wiring, self.method.coefficients(), implementation=self.method.implementation)
+        )
 
 
 @pytest.mark.parametrize("basis", ["walsh", "smoothed", "expected-value", "uniform"])
@@ -123,7 +128,7 @@ def test_multilinear_ste_uses_its_backward_basis(basis):
     x, wiring, upstream = example()
     x = (x > 0.5).double()
     method = make("multilinear-ste", backward_basis=basis)
-    gate_layer(x, wiring, method.coefficients()).backward(upstream)
+    gate_layer(x, wiring, method.coefficients(), implementation=method.implementation).backward(upstream)
     phi = affine_basis(basis)
     expected = torch.zeros(GATES, 4, dtype=torch.float64)
     for i in range(BATCH):
@@ -148,7 +153,7 @@ def test_iwp_ste_snaps_behind_its_activation(activation, value, slope):
     latent = method.latent.detach()
     at = value(latent) > 0.5
     inputs = x.clone().requires_grad_()
-    z = gate_layer(inputs, wiring, method.coefficients())
+    z = gate_layer(inputs, wiring, method.coefficients(), implementation=method.implementation)
     a, b = x[:, wiring[0]], x[:, wiring[1]]
     phi = corners(a, b)
     assert torch.equal(z.detach(), (phi * at).sum(-1))
@@ -197,7 +202,7 @@ def test_residual_initialisation_leans_to_a(name):
     x, wiring = torch.stack([a, b], 1), torch.tensor([[0], [1]]).repeat(1, 500)
     if "free" not in name:
         assert (method.gates() == Gate.A).float().mean() > 0.8
-    z = method.activation(gate_layer(x, wiring, method.coefficients())).mean(1)
+    z = method.activation(gate_layer(x, wiring, method.coefficients(), implementation=method.implementation)).mean(1)
     assert z[2:].min() - z[:2].max() > 0.3
 
 

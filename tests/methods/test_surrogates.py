@@ -9,8 +9,7 @@ from gatefit.network import LogicNetwork
 from gatefit.ops.stack import train_layer
 from gatefit.training.config import RunConfig
 from gatefit.training.diagnostics_observer import diagnose
-from gatefit.training.runs import build_network, execute
-from gatefit.training.side_by_side import execute_side_by_side
+from gatefit.training.runs import build_network, execute, execute_together
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
 GATES, INPUTS, BATCH = 40, 9, 17
@@ -98,7 +97,7 @@ def test_outputs_and_gradients_equal_the_direct_definition(reading, bits):
         if way == "direct":
             z = direct(reading, method, inputs[:, wiring[0]], inputs[:, wiring[1]])
         else:
-            z = train_layer(inputs, Layer(method, wiring), "auto")
+            z = train_layer(inputs, Layer(method, wiring), method.implementation)
         z.backward(upstream)
         results[way] = {"z": z.detach(), "grad_x": inputs.grad, "grad_latent": method.latent.grad.clone()}
     for quantity, value in results["ours"].items():
@@ -191,7 +190,7 @@ def test_seeds_side_by_side_are_the_same_bits(reading, tmp_path):
     name, options = READINGS[reading]
     configs = [RunConfig(**{**CONFIG.__dict__, "method": name, "seed": seed, **options}) for seed in (0, 1)]
     dataset = load_dataset("monks-1")
-    together = execute_side_by_side(configs, dataset, folders=[tmp_path / str(c.seed) for c in configs])
+    together = execute_together(configs, dataset=dataset, folders=[tmp_path / str(c.seed) for c in configs])
     alone = execute(configs[1], folder=tmp_path / "alone")
     assert together[1].result.state.metrics == alone.result.state.metrics
 

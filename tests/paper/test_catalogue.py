@@ -8,11 +8,12 @@ import pytest
 from fake_runs import fake_results, paper_like
 from gatefit.datasets import DATASETS
 from gatefit.experiments.estimate import estimate
+from gatefit.paper.baseline_cost import BASELINES, step_seconds
 from gatefit.paper.outcome import SCALES, Outcome, Results, Value
 from gatefit.paper.registry import EXPERIMENTS, experiment, labels
 from gatefit.paper.scales import MAIN_METHODS, WIDTHS, counted_evaluations
 from gatefit.paper.values import TEXT, paper_labels
-from gatefit.training.config import BASELINES, PAPER_WIDTHS, RunConfig
+from gatefit.training.config import RunConfig
 
 EVERY = [(label, scale) for label in labels() for scale in SCALES]
 COMPUTED = ("tab:cost", "tab:ste-enumeration", "tab:degree-complexity", "fig:codebook-3d")
@@ -163,7 +164,7 @@ def test_runs_trained_by_hand_are_found():
             dataset="monks-2", method="iwp", steps=10_000, batch_size=128, readout_temperature=10, whole_batches=True
         ),
     }  # fmt: skip
-    assert PAPER_WIDTHS["adult"] == 4096
+    assert DATASETS["adult"].width == 4096
     for label, config in by_hand.items():
         assert config.resolved().identity in {c.identity for c in plan_of(label, "paper")}, label
 
@@ -190,7 +191,7 @@ def test_labels_share_runs(scale):
 
 def test_all_labels_at_small_scale_take_about_three_hours_of_one_core():
     runs = {c.identity: c for label in labels() for c in plan_of(label, "small")}
-    assert 60 * 60 < estimate(runs.values(), None) < 220 * 60
+    assert 60 * 60 < estimate(runs.values(), None, step_seconds=step_seconds) < 220 * 60
 
 
 def test_tiny_is_tiny():

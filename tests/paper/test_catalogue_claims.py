@@ -367,7 +367,7 @@ def test_operation_counts_are_those_of_the_algorithms():
 def test_sizes_of_baselines_are_the_networks_own(name):
     import torch
 
-    from gatefit.training.baselines import cnn, mlp
+    from gatefit.paper.baselines import cnn, mlp
 
     kind, _, rest = name.partition("-")
     network = mlp(784, 10, *map(int, rest.split("x"))) if kind == "mlp" else cnn(1, 10, int(rest[-1]), int(rest[0]))

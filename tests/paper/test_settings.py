@@ -74,7 +74,7 @@ def test_monks_is_repeated_over_wirings_and_splice_over_splits():
 
 def test_the_rule_of_thumb_is_what_runs_had_before():
     (config,) = rule_runs("paper", (1,), "splice", "soft-mix")
-    assert config == RunConfig("splice", "soft-mix", 4095, seed=1)
+    assert config == RunConfig(dataset="splice", method="soft-mix", width=4095, seed=1)
     assert [c.seed for c in rule_runs("paper", (0,), "monks-2", "iwp")] == [0, 1, 2, 3]
     assert rule_runs("small", SEEDS, "cifar100", "iwp") == []
     assert rule_runs("small", SEEDS, "adult", "soft-mix") == runs("small", SEEDS, "adult", "soft-mix")

@@ -10,13 +10,12 @@ import pytest
 
 from gatefit.datasets import load_dataset
 from gatefit.methods import METHODS
-from gatefit.training import longer
-from gatefit.training.baseline_runs import execute_baseline
-from gatefit.training.config import BASELINES, RunConfig
+from gatefit.paper.baselines import build_model
+from gatefit.training import runs
+from gatefit.training.config import RunConfig
 from gatefit.training.folder import RunFolderError
-from gatefit.training.longer import take_folder
 from gatefit.training.loop import Observer
-from gatefit.training.runs import execute
+from gatefit.training.runs import execute, take_folder
 from kill_resume import complete, kill_after
 
 SHORT = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20, batch_size=48, warmup=5)
@@ -121,7 +120,7 @@ def test_killed_while_the_folder_is_taken_the_same_command_goes_on(tmp_path, mon
         shutil.copytree(tmp_path / "finished", folder)
         left = iter(range(after))
         with monkeypatch.context() as patch:
-            for owner, name in ((longer, "write_atomically"), (Path, "unlink")):
+            for owner, name in ((runs, "write_atomically"), (Path, "unlink")):
                 patch.setattr(owner, name, dies_after(left, getattr(owner, name)))
             try:
                 take_folder(folder, LONG)
@@ -147,9 +146,9 @@ def dies_after(left, act):
 
 def test_a_baseline_goes_on_to_the_same_bits(tmp_path):
     dataset = load_dataset("monks-1")
-    config = RunConfig(dataset="monks-1", method=BASELINES[0], depth=1, width=16, steps=50, evaluate_every=20)
+    config = RunConfig(dataset="monks-1", method="mlp", depth=1, width=16, steps=50, evaluate_every=20)
     for folder, steps in (("run", 50), ("run", 110), ("whole", 110)):
-        execute_baseline(replace(config, steps=steps), dataset, folder=tmp_path / folder)
+        execute(replace(config, steps=steps), dataset=dataset, folder=tmp_path / folder, build=build_model)
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from gatefit.training import parallel
 from gatefit.training.checkpoint import checkpoint_name
-from gatefit.training.parallel import ParallelError, Team, joined
+from gatefit.training.parallel import ParallelError, ProcessGroup, process_group
 from parallel_worker import CASES, FINISHED, STOP_AT, run_alone
 from patience import HANG, wait_until
 
@@ -262,9 +262,9 @@ def test_a_signal_to_one_process_stops_all_and_the_leader_saves(tmp_path, number
 @pytest.mark.parametrize("batch", [1, 2, 51, 512])
 def test_the_parts_of_a_batch_make_the_batch(size, batch):
     def part(rank):
-        team = object.__new__(Team)
-        team.rank, team.size = rank, size
-        return list(range(batch))[team.part(batch)]
+        group = object.__new__(ProcessGroup)
+        group.rank, group.size = rank, size
+        return list(range(batch))[group.part(batch)]
 
     parts = [part(rank) for rank in range(size)]
     assert list(itertools.chain(*parts)) == list(range(batch))
@@ -272,12 +272,12 @@ def test_the_parts_of_a_batch_make_the_batch(size, batch):
 
 
 @pytest.mark.parametrize("given", [None, "1"])
-def test_a_process_by_itself_has_no_team(monkeypatch, given):
+def test_a_process_by_itself_has_no_group(monkeypatch, given):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     if given:
         monkeypatch.setenv("WORLD_SIZE", given)
-    with joined() as team:
-        assert team is None
+    with process_group() as group:
+        assert group is None
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_an_environment_without_the_other_processes_is_refused(monkeypatch, vari
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ParallelError, match=words), joined():
+    with pytest.raises(ParallelError, match=words), process_group():
         pass
 
 
@@ -306,7 +306,10 @@ def test_nobody_else_came(monkeypatch):
     variables = {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ParallelError, match=r"cannot meet the other processes at 127\.0\.0\.1:9 "), joined(timeout=1):
+    with (
+        pytest.raises(ParallelError, match=r"cannot meet the other processes at 127\.0\.0\.1:9 "),
+        process_group(timeout=1),
+    ):
         pass
 
 
@@ -330,6 +333,6 @@ def test_cuda_tensors_travel_by_nccl(monkeypatch):
         raise RuntimeError("nobody there")
 
     monkeypatch.setattr(parallel.dist, "init_process_group", refuse)
-    with pytest.raises(ParallelError, match="nobody there"), joined():
+    with pytest.raises(ParallelError, match="nobody there"), process_group():
         pass
     assert asked == {"device": 1, "backend": "cpu:gloo,cuda:nccl"}

@@ -12,17 +12,15 @@ import torch
 from gatefit.datasets import load_dataset
 from gatefit.training.checkpoint import CheckpointError
 from gatefit.training.config import RunConfig
-from gatefit.training.folder import locked, read_made
+from gatefit.training.folder import RunFolderError, default_folder, locked, read_config, read_made, read_metrics
 from gatefit.training.loop import Observer
 from gatefit.training.machine import code_version, machine, same_bits_on
 from gatefit.training.metrics import evaluate
 from gatefit.training.runs import (
-    RunFolderError,
-    default_folder,
+    build_network,
     execute,
     load_network,
-    read_config,
-    read_metrics,
+    own_kernels_alone,
     save_network,
     training_data,
 )
@@ -113,13 +111,13 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monkeypatch):
     clock = itertools.count()
-    monkeypatch.setattr("gatefit.training.made.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("gatefit.training.runs.monotonic", lambda: float(next(clock)))
     calls = iter([False] * 30 + [True])
     execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls))
     first = read_made(tmp_path)
     assert first["code_version"] == code_version()
     assert first["machine"] == machine()
-    assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(CONFIG)
+    assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(True)
     assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
@@ -128,10 +126,14 @@ def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monk
 
 
 def test_matrix_products_have_the_same_bits_on_the_same_processor_only():
-    everywhere = same_bits_on(CONFIG)
-    assert (everywhere == "x86-64 with AVX2") == (torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"))
-    for change in ({"readout": "linear"}, {"method": "iwp-free"}, {"method": "mlp"}):
-        assert machine()["cpu"] in same_bits_on(replace(CONFIG, **change))
+    vectors = torch.backends.cpu.get_cpu_capability()
+    assert (same_bits_on(True) == "x86-64 with AVX2") == (vectors in ("AVX2", "AVX512"))
+    assert machine()["cpu"] in same_bits_on(False)
+    dataset = load_dataset("monks-1")
+    assert own_kernels_alone(build_network(CONFIG, dataset))
+    for change in ({"readout": "linear"}, {"method": "iwp-free"}, {"learnable_temperature": True}):
+        assert not own_kernels_alone(build_network(replace(CONFIG, **change), dataset))
+    assert not own_kernels_alone(torch.nn.Linear(2, 2))
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"seconds": "long"}'])

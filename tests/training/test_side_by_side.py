@@ -10,10 +10,10 @@ from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
-from gatefit.training.folder import locked, read_made
-from gatefit.training.loop import Observer, train
-from gatefit.training.runs import RunFolderError, execute
-from gatefit.training.side_by_side import PositionsDifferError, execute_side_by_side, train_side_by_side
+from gatefit.training.folder import RunFolderError, locked, read_made
+from gatefit.training.loop import Learner, Observer, train, train_together
+from gatefit.training.runs import execute, execute_together
+from gatefit.training.side_by_side import NotSideBySideError, SideBySide
 from kill_resume import fingerprint_of_checkpoint
 
 INPUTS, WIDTH = 17, 50
@@ -31,6 +31,11 @@ def make(config):
     return LogicNetwork(
         INPUTS, 2, WIDTH, 3, method=config.method, seed=config.seed, wiring_seed=config.wiring_seed, **options
     )
+
+
+def train_side_by_side(configs, networks, *, folders=None, observers=None, **options):
+    each = zip(configs, networks, folders or [None] * len(configs), observers or [()] * len(configs), strict=True)
+    return train_together([Learner(*parts) for parts in each], data(), strategy=SideBySide(), **options)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ def test_same_bits_as_alone(tmp_path, options):
     configs = [replace(BASE, seed=s, wiring_seed=s % 2, **options) for s in range(3)]
     together = [make(config) for config in configs]
     folders = [tmp_path / f"together-{s}" for s in range(3)]
-    results = train_side_by_side(configs, together, data(), folders=folders)
+    results = train_side_by_side(configs, together, folders=folders)
     for s, config in enumerate(configs):
         alone = make(config)
         result = train(config, alone, data(), folder=tmp_path / f"alone-{s}")
@@ -67,9 +72,7 @@ def test_stopped_and_resumed_together_or_apart(tmp_path):
     configs = [replace(BASE, seed=s, method="gumbel-st") for s in range(2)]
     folders = [tmp_path / str(s) for s in range(2)]
     calls = iter([False] * 13 + [True])
-    stopped = train_side_by_side(
-        configs, [make(c) for c in configs], data(), folders=folders, should_stop=lambda: next(calls)
-    )
+    stopped = train_side_by_side(configs, [make(c) for c in configs], folders=folders, should_stop=lambda: next(calls))
     assert not stopped[0].finished
     apart = make(configs[1])
     train(configs[1], apart, data(), folder=folders[1])
@@ -81,12 +84,17 @@ def test_stopped_and_resumed_together_or_apart(tmp_path):
 def test_bad_input_is_refused():
     configs = [BASE, replace(BASE, depth=2, seed=1)]
     with pytest.raises(ValueError, match=r"may differ in seeds alone, got depth: 2 there, 3 here"):
-        train_side_by_side(configs, [make(c) for c in configs], data())
-    with pytest.raises(ValueError, match=r"one network for each configuration, got 0 for 1"):
-        train_side_by_side([BASE], [], data())
-    linear = replace(BASE, readout="linear")
-    with pytest.raises(ValueError, match=r"needs readout='group-sum'"):
-        train_side_by_side([linear], [make(BASE)], data())
+        train_side_by_side(configs, [make(c) for c in configs])
+    linear = LogicNetwork(INPUTS, 2, WIDTH, 3, readout="linear")
+    with pytest.raises(NotSideBySideError, match=r"needs logic networks with readout='group-sum'"):
+        train_side_by_side([replace(BASE, readout="linear")], [linear])
+    for method, options in (("iwp-free", {}), ("multilinear-covjac", {"learnable_temperature": True})):
+        network = LogicNetwork(INPUTS, 2, WIDTH, 3, method=method, **options)
+        with pytest.raises(NotSideBySideError, match=r"a method that learns every gate by itself"):
+            train_side_by_side([replace(BASE, method=method, **options)], [network])
+    patient = replace(BASE, patience=1, validation_fraction=0.1)
+    with pytest.raises(NotSideBySideError, match=r"needs patience=None"):
+        train_side_by_side([patient], [make(BASE)])
 
 
 class Log(Observer):
@@ -107,7 +115,7 @@ class Log(Observer):
 def test_each_seed_has_its_observers():
     configs = [replace(BASE, seed=s) for s in range(2)]
     together = [Log(), Log()]
-    train_side_by_side(configs, [make(c) for c in configs], data(), observers=[[log] for log in together])
+    train_side_by_side(configs, [make(c) for c in configs], observers=[[log] for log in together])
     for config, log in zip(configs, together, strict=True):
         alone = Log()
         train(config, make(config), data(), observers=[alone])
@@ -126,10 +134,10 @@ def test_each_folder_notes_its_share_of_the_time(tmp_path, monkeypatch):
         now += 3.0
         return False
 
-    monkeypatch.setattr("gatefit.training.made.monotonic", clock)
+    monkeypatch.setattr("gatefit.training.runs.monotonic", clock)
     configs = [replace(BASE, dataset="monks-1", width=40, steps=10, seed=s) for s in range(3)]
     folders = [tmp_path / str(s) for s in range(3)]
-    execute_side_by_side(configs, load_dataset("monks-1"), folders=folders, should_stop=later)
+    execute_together(configs, dataset=load_dataset("monks-1"), folders=folders, should_stop=later)
     assert [read_made(folder)["seconds"] for folder in folders] == [10, 10, 10]
 
 
@@ -139,13 +147,13 @@ def test_folders_that_cannot_go_side_by_side_are_refused(tmp_path):
     folders = [tmp_path / str(s) for s in range(2)]
     apart = [replace(config, validation_fraction=0.2) for config in configs]
     with pytest.raises(ValueError, match=r"side by side needs validation_fraction=0"):
-        execute_side_by_side(apart, dataset, folders=folders)
+        execute_together(apart, dataset=dataset, folders=folders)
     with locked(folders[1]), pytest.raises(RunFolderError, match=r"is in use by another process"):
-        execute_side_by_side(configs, dataset, folders=folders)
+        execute_together(configs, dataset=dataset, folders=folders)
     execute(configs[0], folder=folders[0], dataset=dataset)
-    with pytest.raises(PositionsDifferError, match=r"is finished already; train the others one by one"):
-        execute_side_by_side(configs, dataset, folders=folders)
+    with pytest.raises(NotSideBySideError, match=r"is finished already; train the others one by one"):
+        execute_together(configs, dataset=dataset, folders=folders)
     asked = iter([False] * 4 + [True])
     execute(configs[1], folder=tmp_path / "stopped", dataset=dataset, should_stop=lambda: next(asked))
-    with pytest.raises(PositionsDifferError, match=r"must stand at the same step, got \[0, 5\]"):
-        execute_side_by_side(configs, dataset, folders=[tmp_path / "new", tmp_path / "stopped"])
+    with pytest.raises(NotSideBySideError, match=r"must stand at the same step, got \[0, 5\]"):
+        execute_together(configs, dataset=dataset, folders=[tmp_path / "new", tmp_path / "stopped"])

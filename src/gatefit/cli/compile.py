@@ -55,7 +55,8 @@ def compile_run(
     """Harden a trained run, optimise its circuit, prove the result equal to what was trained, and save it."""
     require("torch", "train", "compiling a run")
     from gatefit.harden import harden
-    from gatefit.training.runs import load_network, read_config
+    from gatefit.training.folder import read_config
+    from gatefit.training.runs import load_network
 
     config = read_config(run)
     out = out or run / "model.gate"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
     from gatefit.datasets import Dataset
     from gatefit.encoders import Encoder
+    from gatefit.network import LogicNetwork
     from gatefit.training.runs import Run
 
 EXAMPLE = ("gatefit demo --out demo-output",)
@@ -59,7 +60,7 @@ def _tell_the_story(out: Path, steps: int, threads: int | None) -> None:
     typer.echo(f"test accuracy {output.percent(results['test_accuracy'])}, discretisation gap {gap}")
 
     _title("2. Harden, optimise, prove")
-    trained = harden(run.network)
+    trained = harden(_network(run))
     # The deeper levels find next to nothing more in this circuit, and their kernels take seconds to compile.
     circuit, content = optimise_and_prove(trained, level=1, proving=True, certificate=None, quiet=False)
     print_optimisation(content)
@@ -103,6 +104,13 @@ def _train(config: RunConfig, folder: Path, dataset: "Dataset", threads: int | N
     if not run.result.finished:
         raise typer.Exit(stop.exit_code)
     return run
+
+
+def _network(run: "Run") -> "LogicNetwork":
+    from gatefit.network import LogicNetwork
+
+    assert isinstance(run.network, LogicNetwork)
+    return run.network
 
 
 def _predict(circuit: "Circuit", bits: "np.ndarray", dataset: "Dataset", run: "Run") -> "np.ndarray":

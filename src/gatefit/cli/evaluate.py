@@ -60,8 +60,9 @@ def _evaluate_run(folder: Path, splits: list[str], data_dir: Path | None) -> dic
     import torch
 
     from gatefit.training.data import bit_source
+    from gatefit.training.folder import read_config
     from gatefit.training.metrics import evaluate as measure
-    from gatefit.training.runs import load_network, read_config
+    from gatefit.training.runs import load_network
 
     config = read_config(folder)
     network = load_network(folder / "model.safetensors")

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gatefit.training.config import RunConfig
+from gatefit.training.config import Option, RunConfig, option_of
 
 DataDir = Annotated[
     Path | None, typer.Option(help="folder with the data sets' files, looked in first", show_default=False)
@@ -26,7 +26,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace a file tha
 
 def config_parameters() -> list[inspect.Parameter]:
     """One keyword parameter for every field of ``RunConfig``."""
-    return [_parameter(field.name, field.type, field.default, field.metadata["help"]) for field in fields(RunConfig)]
+    return [_parameter(option, option.kind) for option in map(option_of, fields(RunConfig))]
 
 
 def with_config_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,7 +73,7 @@ def _program() -> list[str]:
     return ["gatefit"] if found is not None and Path(found).resolve() == script.resolve() else [sys.argv[0]]
 
 
-def _parameter(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
-    option = typer.Option(f"--{name.replace('_', '-')}", help=help, rich_help_panel="Configuration of the run")
-    annotation = Annotated[kind, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _parameter(option: Option, kind: Any) -> inspect.Parameter:
+    shown = typer.Option(f"--{option.name.replace('_', '-')}", help=option.help, rich_help_panel=option.section)
+    annotation = Annotated[kind, shown]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)

@@ -17,10 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+from torch import nn
 
 from gatefit._requires import require
 from gatefit.cli.output import duration, percent
-from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer
@@ -57,7 +57,7 @@ class Bar(Observer):
             "training", loss="-", held_out="test", accuracy="-", start=False, total=None
         )
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Show the bar, from the step that the run resumes at."""
         accuracy = percent(deployed(state.metrics[-1], "test")) if state.metrics else "-"
         self._progress.update(
@@ -66,18 +66,18 @@ class Bar(Observer):
         self._progress.start()
         self._progress.start_task(self._task)
 
-    def stepped(self, state: TrainingState, network: LogicNetwork, loss: float) -> None:
+    def stepped(self, state: TrainingState, network: nn.Module, loss: float) -> None:
         """Draw at most ten times a second."""
         self._loss = loss if self._loss == 0 else 0.98 * self._loss + 0.02 * loss
         if time.monotonic() - self._drawn >= _REFRESH:
             self._draw(state)
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """A new accuracy."""
         self._progress.update(self._task, accuracy=percent(deployed(metrics, "test")))
         self._draw(state)
 
-    def finished(self, state: TrainingState, network: LogicNetwork) -> None:
+    def finished(self, state: TrainingState, network: nn.Module) -> None:
         """Leave the bar as it is."""
         self._draw(state)
         self._progress.stop()
@@ -98,14 +98,14 @@ class Lines(Observer):
         self._console, self._steps, self._held_out = console, 0, "test"
         self._last_time, self._last_step = 0.0, 0
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Say where the run goes on."""
         self._steps, self._held_out = config.steps, config.held_out
         self._last_time, self._last_step = time.monotonic(), state.step
         if state.step:
             self._console.print(f"resumed at step {state.step} of {config.steps}")
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """Step, loss, accuracies, speed and time left."""
         now = time.monotonic()
         rate = (state.step - self._last_step) / max(1e-9, now - self._last_time)
@@ -125,24 +125,24 @@ class TensorBoard(Observer):
         self._folder, self._held_out = folder, "test"
         self._writer: Any = None
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Curves go on where the checkpoint is: what an aborted run wrote after it is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 
         self._held_out = config.held_out
         self._writer = SummaryWriter(str(self._folder), purge_step=state.step + 1)
 
-    def stepped(self, state: TrainingState, network: LogicNetwork, loss: float) -> None:
+    def stepped(self, state: TrainingState, network: nn.Module, loss: float) -> None:
         """The loss of every step."""
         self._writer.add_scalar("loss", loss, state.step)
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """Accuracies and gaps."""
         for name, value in metrics.items():
             if name not in ("step", "loss") and value is not None:
                 self._writer.add_scalar(name.replace("test_", f"{self._held_out}_"), value, state.step)
 
-    def finished(self, state: TrainingState, network: LogicNetwork) -> None:
+    def finished(self, state: TrainingState, network: nn.Module) -> None:
         """Write what is buffered."""
         self._writer.close()
 

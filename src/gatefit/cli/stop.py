@@ -9,7 +9,8 @@ import signal
 from types import FrameType
 from typing import Any
 
-from gatefit.network import LogicNetwork
+from torch import nn
+
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer
@@ -45,7 +46,7 @@ class StopSignals(Observer):
         """The shell's convention: 128 and the signal's number; SIGTERM's where another process was told to stop."""
         return 128 + (self.received or signal.SIGTERM)
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """From now on there is something to save."""
         self.training = True
 

@@ -12,11 +12,11 @@ from gatefit.cli import output
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import UserError, check_choice, user_input
 from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
-from gatefit.training.config import BASELINES, RunConfig
+from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
     from gatefit.network import LogicNetwork
-    from gatefit.training.parallel import Team
+    from gatefit.training.parallel import ProcessGroup
     from gatefit.training.runs import Run
 
 EXAMPLE = (
@@ -54,20 +54,20 @@ def train(
     """
     require("torch", "train", "training")
     from gatefit.training.folder import default_folder
-    from gatefit.training.parallel import joined
+    from gatefit.training.parallel import process_group
 
     config = _chosen_config(context, resume, options)
     folder = resume or out or default_folder(config)
     start = time.monotonic()
-    with joined() as team:
-        follows = team is not None and not team.leads
+    with process_group() as group:
+        follows = group is not None and not group.writes
         content = None if follows else _finished_run(folder, config)
         if content is not None:
             if not (as_json or quiet):
                 typer.echo(f"{folder} is finished already:")
         else:
             quiet, tensorboard = quiet or follows, tensorboard and not follows
-            content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard, team)
+            content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard, group)
             if content is None:
                 return
             content["seconds"] = round(time.monotonic() - start, 3)
@@ -99,11 +99,6 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     from gatefit.wirings import WIRINGS
 
     check_choice("data set", options["dataset"], DATASETS)
-    if options["method"] in BASELINES:
-        raise UserError(
-            f"{options['method']} is a floating-point baseline without gates; "
-            "`gatefit reproduce` trains it, under the label of the baselines"
-        )
     check_choice("method", options["method"], METHODS)
     check_choice("wiring", options["wiring"], (*WIRINGS, "local"))
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
@@ -122,12 +117,12 @@ def _execute(
     as_json: bool,
     quiet: bool,
     tensorboard: bool,
-    team: "Team | None",
+    group: "ProcessGroup | None",
 ) -> dict[str, Any] | None:
     """What the run came to; None in a process that only shares the leader's batches."""
     from gatefit.cli.progress import TensorBoard, shown
     from gatefit.cli.stop import StopSignals
-    from gatefit.training import parallel, runs
+    from gatefit.training.runs import execute_together
 
     console = output.console(stderr=as_json)
     curves = [TensorBoard(folder / "tensorboard")] if tensorboard else []
@@ -135,20 +130,23 @@ def _execute(
         dataset = load(config.dataset, data_dir, config.dataset_options(), quiet=quiet)
         try:
             with shown(console, quiet=quiet) as observers:
-                watched: dict[str, Any] = {"observers": [stop, *observers, *curves], "should_stop": stop}
-                where: dict[str, Any] = {"folder": folder, "dataset": dataset, "threads": threads}
-                run: Run | None
-                if team is None:
-                    run = runs.execute(config, **where, **watched)
-                else:
-                    run = parallel.execute(config, team, **where, **watched)
+                runs = execute_together(
+                    [config],
+                    folders=[folder],
+                    dataset=dataset,
+                    threads=threads,
+                    observers=[[stop, *observers, *curves]],
+                    should_stop=stop,
+                    strategy=group,
+                )
         except (ValueError, TypeError) as error:
             # Until the first step, what fails is what the configuration asks for; later, it is our bug.
             if stop.training:
                 raise
             raise UserError(str(error)) from error
-    if run is None:
+    if not runs:
         return None
+    run = runs[0]
     content = run_content(run)
     if not run.result.finished:
         content |= {"resume": command_line(context), "exit_code": stop.exit_code}
@@ -157,14 +155,18 @@ def _execute(
 
 def run_content(run: "Run") -> dict[str, Any]:
     """A run's configuration, state and figures, fit for JSON."""
+    from gatefit.network import LogicNetwork
+
     state = run.result.state
+    assert isinstance(run.network, LogicNetwork)
     return _content(run.folder, run.config, run.network, run.result.summary, run.result.finished, state.step)
 
 
 def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
     """The same of a run that is finished: its data are not needed to show it."""
+    from gatefit.training.folder import read_config, read_finished
     from gatefit.training.metrics import summary
-    from gatefit.training.runs import load_network, read_config, read_finished
+    from gatefit.training.runs import load_network
 
     if not (folder / "result.json").exists() or read_config(folder) != config:
         return None

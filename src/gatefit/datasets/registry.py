@@ -38,6 +38,8 @@ class DatasetInfo:
     options: tuple[str, ...] = ()
     download: bool = True
     task: str = "classification"
+    width: int = 2000
+    """Gates a layer where a run does not say how many: the paper's, or the nearest multiple of the classes."""
 
 
 _UCI: Final = "UCI Machine Learning Repository"
@@ -46,57 +48,63 @@ _CC_BY: Final = "CC BY 4.0 (as listed by UCI)"
 DATASETS: Final[dict[str, DatasetInfo]] = {
     "monks-1": DatasetInfo(
         "MONK's problem 1", 124, 432, 17, 17, 2, f"{_UCI}; part of this package", _CC_BY,
-        partial(load_monks, problem=1),
+        partial(load_monks, problem=1), width=136,
     ),
     "monks-2": DatasetInfo(
         "MONK's problem 2", 169, 432, 17, 17, 2, f"{_UCI}; part of this package", _CC_BY,
-        partial(load_monks, problem=2),
+        partial(load_monks, problem=2), width=136,
     ),
     "monks-3": DatasetInfo(
         "MONK's problem 3", 122, 432, 17, 17, 2, f"{_UCI}; part of this package", _CC_BY,
-        partial(load_monks, problem=3),
+        partial(load_monks, problem=3), width=136,
     ),
     "adult": DatasetInfo(
-        "Adult (census income)", 30_162, 15_060, 116, 116, 2, _UCI, _CC_BY, load_adult, ("encoding",)
+        "Adult (census income)", 30_162, 15_060, 116, 116, 2, _UCI, _CC_BY, load_adult, ("encoding",), width=4096
     ),
     "splice": DatasetInfo(
         "Splice-junction gene sequences", 2_552, 638, 240, 240, 3, _UCI, _CC_BY, load_splice,
-        ("split_seed",),
+        ("split_seed",), width=4095,
     ),
     "breast-cancer": DatasetInfo(
         "Breast cancer (Ljubljana)", 222, 55, 51, 51, 2, f"{_UCI}; M. Zwitter and M. Soklic", _CC_BY,
-        load_breast_cancer, ("split",),
+        load_breast_cancer, ("split",), width=500,
     ),
-    "iris": DatasetInfo("Iris", 120, 30, 4, 32, 3, _UCI, _CC_BY, load_iris, ("thresholds",)),
+    "iris": DatasetInfo("Iris", 120, 30, 4, 32, 3, _UCI, _CC_BY, load_iris, ("thresholds",), width=300),
     "digits": DatasetInfo(
         "Handwritten digits, 8 x 8", 1_438, 359, 64, 448, 10, "scikit-learn (from UCI)", _CC_BY, load_digits,
         ("thresholds",), download=False,
     ),
     "mnist": DatasetInfo(
         "MNIST handwritten digits, 28 x 28", 60_000, 10_000, 784, 784, 10, "Y. LeCun, C. Cortes, C. Burges",
-        "none stated; often given as CC BY-SA 3.0", partial(load_mnist, name="mnist"), ("thresholds",),
+        "none stated; often given as CC BY-SA 3.0", partial(load_mnist, name="mnist"), ("thresholds",), width=8000,
     ),
     "fashion-mnist": DatasetInfo(
         "Fashion-MNIST, 28 x 28", 60_000, 10_000, 784, 784, 10, "Zalando Research", "MIT",
-        partial(load_mnist, name="fashion-mnist"), ("thresholds",),
+        partial(load_mnist, name="fashion-mnist"), ("thresholds",), width=8000,
     ),
     "cifar10": DatasetInfo(
         "CIFAR-10, 32 x 32 colour", 50_000, 10_000, 3_072, 95_232, 10, "A. Krizhevsky, University of Toronto",
-        "none stated; cite Krizhevsky 2009", load_cifar10, ("thresholds",),
+        "none stated; cite Krizhevsky 2009", load_cifar10, ("thresholds",), width=12_000,
     ),
     "cifar100": DatasetInfo(
         "CIFAR-100, 32 x 32 colour", 50_000, 10_000, 3_072, 95_232, 100, "A. Krizhevsky, University of Toronto",
-        "none stated; cite Krizhevsky 2009", load_cifar100, ("thresholds", "labels"),
+        "none stated; cite Krizhevsky 2009", load_cifar100, ("thresholds", "labels"), width=12_000,
     ),
     "svhn": DatasetInfo(
         "Street view house numbers, 32 x 32 colour", 73_257, 26_032, 3_072, 95_232, 10,
         "Y. Netzer and others, Stanford University", "non-commercial use only", load_svhn, ("thresholds",),
+        width=12_000,
     ),
     "tiny-imagenet": DatasetInfo(
         "Tiny-ImageNet, 64 x 64 colour", 100_000, 10_000, 12_288, 380_928, 200, "Stanford CS231n",
-        "those of ImageNet: research and education", load_tiny_imagenet, ("thresholds",),
+        "those of ImageNet: research and education", load_tiny_imagenet, ("thresholds",), width=12_000,
     ),
 }  # fmt: skip
+
+
+def default_width(name: str) -> int:
+    """Gates a layer of a network for the data set ``name``, where nothing else is said."""
+    return DATASETS[name].width if name in DATASETS else DatasetInfo.width
 
 
 def load_dataset(

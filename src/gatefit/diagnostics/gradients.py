@@ -11,7 +11,8 @@ The paper names the L2 norm, and its 0.19 to 0.25 for Multilinear-STE is what we
 Multilinear-CovJac: the parameters' gradient is J = (2/τ) Cov_ω(G) times the effective one.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
@@ -19,41 +20,39 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from gatefit.diagnostics.batch import ProbeBatch, noise_kept
-from gatefit.network import GateLayer, LogicNetwork
+from gatefit.methods import Method
+from gatefit.network import LogicNetwork
 from gatefit.ops.stack import train_scores
 
 COEFFICIENTS: Final = ("c_0", "c_a", "c_b", "c_ab")
 
 
-class _Recorded:
-    """A gate layer whose coefficients of this pass are kept, so that their gradient can be asked for.
+@contextlib.contextmanager
+def _recorded(methods: Sequence[Method]) -> Iterator[dict[Method, Tensor]]:
+    """The coefficients that each method gives within, by method: with them, their gradient can be asked for."""
+    given: dict[Method, Tensor] = {}
 
-    To ``train_scores`` it is the layer and its method in one: what is measured is what training computes.
-    """
+    def record(method: Method) -> None:
+        of_class, drawn_of_class = method.coefficients, method.sample
 
-    given: Tensor
+        def coefficients() -> Float[Tensor, "gates 4"]:
+            given[method] = of_class()
+            return given[method]
 
-    def __init__(self, layer: GateLayer) -> None:
-        self.wiring, self.inner, self.method = layer.wiring, layer.method, self
-        self.boolean_forward, self.has_activation = self.inner.boolean_forward, self.inner.has_activation
-        self.activation, self.continuous_backward = self.inner.activation, self.inner.continuous_backward
+        def sample() -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+            gates, given[method] = drawn_of_class()
+            return gates, given[method]
 
-    def coefficients(self) -> Float[Tensor, "gates 4"]:
-        self.given = self.inner.coefficients()
-        return self.given
+        # Of this object alone: whoever asks it, in whatever kind of layer, is what is measured.
+        method.coefficients, method.sample = coefficients, sample  # type: ignore[method-assign]
 
-    def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
-        gates, self.given = self.inner.sample()
-        return gates, self.given
-
-
-class _RecordedNetwork:
-    """The network as ``train_scores`` sees it."""
-
-    def __init__(self, network: LogicNetwork) -> None:
-        self.inputs, self.readout, self.dtype = network.inputs, network.readout, network.dtype
-        self.implementation = network.implementation
-        self.gate_layers = [_Recorded(layer) for layer in network.gate_layers]
+    for method in methods:
+        record(method)
+    try:
+        yield given
+    finally:
+        for method in methods:
+            del method.coefficients, method.sample
 
 
 def gradient_norms(network: LogicNetwork, batches: Sequence[ProbeBatch]) -> dict[str, Any]:
@@ -75,11 +74,11 @@ def gradient_norms(network: LogicNetwork, batches: Sequence[ProbeBatch]) -> dict
 
 def _gradients(network: LogicNetwork, batch: ProbeBatch) -> tuple[list[Tensor], list[Tensor]]:
     """∂L/∂c of every layer, and ∂L/∂parameters; nothing is added to any .grad."""
-    recorded = _RecordedNetwork(network)
-    with torch.enable_grad():
-        loss = batch.loss(train_scores(recorded, batch.x))
-        coefficients = [layer.given for layer in recorded.gate_layers]
-        latents: list[Tensor] = [layer.method.latent for layer in network.gate_layers]
+    methods = [layer.method for layer in network.gate_layers]
+    with torch.enable_grad(), _recorded(methods) as given:
+        loss = batch.loss(train_scores(network, batch.x))
+        coefficients = [given[method] for method in methods]
+        latents: list[Tensor] = [method.latent for method in methods]
         gradients = torch.autograd.grad(loss, [*coefficients, *latents])
     return list(gradients[: len(latents)]), list(gradients[len(latents) :])
 

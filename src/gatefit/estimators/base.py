@@ -188,7 +188,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             self._prepare(network)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
-            config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)
+            config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
         )
         self._finish(network, data)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
@@ -244,7 +244,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             batch_size=self._whole("batch_size", 1),
             learning_rate=self._number("learning_rate"),
             weight_decay=self._number("weight_decay"),
-            schedule=self.schedule,
+            schedule=self.schedule,  # type: ignore[arg-type]  # any word: it is checked there
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,

@@ -18,28 +18,25 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
-from gatefit.training.checkpoint import TrainingState
 from gatefit.training.data import TrainingData
-from gatefit.training.loop import Alone, evaluation, loss_of
+from gatefit.training.loop import Learner, Strategy, evaluation, loss_of
 from gatefit.training.metrics import scores_of
 
 MOST_EVALUATED: Final = 10_000
 ONE_SIDED: Final = 0.9
 
 
-class SampledEvaluation(Alone):
+class SampledEvaluation(Strategy):
     """Trains on all samples, and measures on some."""
 
     def __init__(self, measured: TrainingData) -> None:
         self.by_loss = measured.keep_best and is_one_sided(measured.train_targets)
         self.measured = replace(measured, keep_best=False) if self.by_loss else measured
 
-    def evaluate(
-        self, network: LogicNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, state: TrainingState
-    ) -> dict[str, Any]:
+    def evaluate(self, learner: Learner, data: TrainingData) -> dict[str, Any]:
         """One more row of the log."""
+        network, state = learner.network, learner.state
         row = evaluation(network, self.measured, state)
         if self.by_loss:
             scores = scores_of(network, self.measured.test, soft=False)

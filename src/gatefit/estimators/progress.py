@@ -3,7 +3,8 @@
 import sys
 from typing import Any
 
-from gatefit.network import LogicNetwork
+from torch import nn
+
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import Observer
@@ -15,11 +16,11 @@ class ProgressLines(Observer):
     def __init__(self, *, validated: bool) -> None:
         self.validated, self.steps = validated, 0
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Remember how many steps there will be."""
         self.steps = config.steps
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """Write the line."""
         row = history_row(metrics, validated=self.validated)
         scores = "".join(

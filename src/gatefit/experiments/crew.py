@@ -40,7 +40,14 @@ class Crew:
     """A number of worker processes on one store."""
 
     def __init__(
-        self, store: Store, jobs: int, *, threads: int | None = None, data_dir: Path | None, diagnostics: bool = True
+        self,
+        store: Store,
+        jobs: int,
+        *,
+        build: str,
+        threads: int | None = None,
+        data_dir: Path | None = None,
+        diagnostics: bool = True,
     ) -> None:
         self.store, self.jobs = store, jobs
         share = max(1, (threads or int(machine()["cores"])) // jobs)
@@ -49,6 +56,7 @@ class Crew:
             "threads": share,
             "data_dir": None if data_dir is None else str(data_dir),
             "diagnostics": diagnostics,
+            "build": build,
         }
         self._command = [sys.executable, "-m", "gatefit.experiments.worker", json.dumps(options)]
         # Waiting OpenMP threads sleep instead of spinning: the processes share the cores.

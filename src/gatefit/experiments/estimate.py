@@ -2,43 +2,32 @@
 
     seconds left     = (steps - steps done) · seconds a step
     seconds a step   = model(config) · measured(similar) / model(similar)        similar: a finished run of the store
-    model(config)    = call overhead + batch · gates · n(method) + evaluations   ns a gate and sample, one core
+    model(config)    = call overhead + batch · gates · step_cost + evaluations  ns a gate and sample, one core
 
 Similar is, first, a run of the same data set and method, the nearest in gates; then, of runs long enough to say how
-fast this machine is, one of the same method; then any. Without one the ratio is 1. The n(method) are benchmarks of
-networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at about a
-quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail again.
+fast this machine is, one of the same method; then any. Without one the ratio is 1. A method's ``step_cost`` is a
+benchmark of networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at
+about a quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail
+again.
 """
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeAlias
 
 from gatefit.experiments.record import RunRecord
-from gatefit.training.config import BASELINES, RunConfig
+from gatefit.training.config import RunConfig
 
 OVERHEAD: Final = 1e-3
 """Seconds of a step that are not arithmetic."""
-NANOSECONDS: Final[dict[str, float]] = {
-    "soft-mix": 1.3,
-    "hard-st": 0.7,
-    "gumbel-st": 0.85,
-    "multilinear-ste": 0.6,
-    "multilinear-covjac": 1.3,
-    "multilinear-free": 5.5,
-    "iwp": 1.3,
-    "iwp-ste": 0.7,
-    "iwp-free": 5.5,
-}
-_OTHER: Final = 1.3
 TELLING: Final = 5.0
 """Seconds from which on a run tells something about others: start-up no longer counts."""
 EVALUATION: Final = 0.05
 """Seconds of an evaluation that are not arithmetic: rows on the disk, a checkpoint."""
-_FLOPS: Final = 2e10
-"""Floating-point operations a second of the baselines' matrix products, one core."""
-_CHANNELS: Final = (32, 64, 128, 256, 256, 256)
+
+
+StepSeconds: TypeAlias = Callable[[RunConfig], float]
+"""A model of what a step costs; by default ``model_seconds``."""
 
 
 class _Records(Protocol):
@@ -47,12 +36,29 @@ class _Records(Protocol):
     def find(self, identity: str) -> RunRecord | None: ...
 
 
-def estimate(configs: Iterable[RunConfig], store: _Records | None, *, jobs: int = 1) -> float:
+def model_seconds(config: RunConfig) -> float:
+    """Seconds a step of a logic network on one core, as the model has it."""
+    from gatefit.datasets import DATASETS
+    from gatefit.methods import METHODS, Method
+
+    info = DATASETS.get(config.dataset)
+    samples = (info.train, info.test) if info is not None else (50_000, 10_000)
+    batch = min(config.batch_size, samples[0])
+    a_sample = gates(config) * METHODS.get(config.method, Method).step_cost * 1e-9
+    evaluation = 2 * sum(samples) * a_sample / 4 + 4 * 3 * batch * a_sample
+    return OVERHEAD + batch * a_sample + (EVALUATION + evaluation) / config.evaluate_every
+
+
+def estimate(
+    configs: Iterable[RunConfig], store: _Records | None, *, jobs: int = 1, step_seconds: StepSeconds = model_seconds
+) -> float:
     """Seconds until all of these are finished by ``jobs`` processes; without a store, from nothing."""
-    return sum(run_seconds(list(configs), store).values()) / max(1, jobs)
+    return sum(run_seconds(list(configs), store, step_seconds=step_seconds).values()) / max(1, jobs)
 
 
-def run_seconds(configs: Sequence[RunConfig], store: _Records | None) -> dict[str, float]:
+def run_seconds(
+    configs: Sequence[RunConfig], store: _Records | None, *, step_seconds: StepSeconds = model_seconds
+) -> dict[str, float]:
     """Seconds that each run still takes, by identity; 0 for a finished one."""
     records = {} if store is None else {record.identity: record for record in store.records()}
     measured = [record for record in records.values() if record.status == "finished" and record.seconds]
@@ -69,19 +75,14 @@ def run_seconds(configs: Sequence[RunConfig], store: _Records | None) -> dict[st
             kind = (config.dataset, config.method)
             size = (*kind, gates(config))
             if size not in ratios:
-                ratios[size] = _ratio(config, kinds.get(kind) or measured)
-            left[config.identity] = steps * model_seconds(config) * ratios[size]
+                ratios[size] = _ratio(config, kinds.get(kind) or measured, step_seconds)
+            left[config.identity] = steps * step_seconds(config) * ratios[size]
         else:
             left[config.identity] = 0.0
     return left
 
 
-def step_seconds(config: RunConfig, measured: Sequence[RunRecord] = ()) -> float:
-    """Seconds a step of this configuration, by the most similar of the ``measured`` runs."""
-    return model_seconds(config) * _ratio(config, measured)
-
-
-def _ratio(config: RunConfig, measured: Sequence[RunRecord]) -> float:
+def _ratio(config: RunConfig, measured: Sequence[RunRecord], step_seconds: StepSeconds) -> float:
     """measured / model of the run most similar in data set, method and gates; 1 without one."""
     alike = [r for r in measured if (r.config.dataset, r.config.method) == (config.dataset, config.method)]
     measured = alike or [record for record in measured if (record.seconds or 0) >= TELLING]
@@ -89,50 +90,12 @@ def _ratio(config: RunConfig, measured: Sequence[RunRecord]) -> float:
         return 1.0
     near = min(measured, key=lambda record: _distance(config, record.config))
     assert near.seconds is not None
-    return near.seconds / max(1, near.step) / model_seconds(near.config)
-
-
-def model_seconds(config: RunConfig) -> float:
-    """Seconds a step on one core, as the model has it."""
-    from gatefit.datasets import DATASETS
-
-    info = DATASETS.get(config.dataset)
-    samples = (info.train, info.test) if info is not None else (50_000, 10_000)
-    batch = min(config.batch_size, samples[0])
-    if config.method in BASELINES:
-        a_sample = 6 * _multiplications(config) / _FLOPS
-        evaluation = sum(samples) * a_sample / 3
-    else:
-        a_sample = gates(config) * NANOSECONDS.get(config.method, _OTHER) * 1e-9
-        evaluation = 2 * sum(samples) * a_sample / 4 + 4 * 3 * batch * a_sample
-    return OVERHEAD + batch * a_sample + (EVALUATION + evaluation) / config.evaluate_every
+    return near.seconds / max(1, near.step) / step_seconds(near.config)
 
 
 def gates(config: RunConfig) -> int:
-    """How many gates a run's network has; of a baseline, its hidden units."""
+    """How many gates a run's network has; 0 of a model without a width."""
     return (config.resolved().width or 0) * config.depth
-
-
-def _multiplications(config: RunConfig) -> int:
-    """Of one sample's forward pass through a baseline."""
-    from gatefit.datasets import DATASETS
-
-    info = DATASETS.get(config.dataset)
-    bits, classes = (info.bits, info.classes) if info is not None else (784, 10)
-    if config.thresholds is not None and info is not None and info.bits >= info.features:
-        bits = info.features * config.thresholds
-    if config.method == "mlp":
-        width = config.resolved().width or 0
-        return bits * width + (config.depth - 1) * width * width + width * classes
-    # Images are square: one pixel of every channel and threshold is a plane of bits.
-    side = {"mnist": 28, "fashion-mnist": 28, "digits": 8, "tiny-imagenet": 64}.get(config.dataset, 32)
-    planes = [max(1, bits // (side * side)), *_CHANNELS[: config.depth]]
-    kernel = int(config.method[-1])
-    total = 0
-    for i, (read, written) in enumerate(itertools.pairwise(planes)):
-        pixels = (side // 2 ** (i // 2)) ** 2
-        total += pixels * kernel * kernel * read * written
-    return total
 
 
 def _distance(config: RunConfig, other: RunConfig) -> tuple[bool, bool, float]:

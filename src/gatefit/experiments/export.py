@@ -23,7 +23,7 @@ from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.record import RunRecord
 from gatefit.experiments.rows import run_order
 from gatefit.experiments.store import Store
-from gatefit.training.config import RunConfig
+from gatefit.training.config import RunConfig, option_of
 from gatefit.training.machine import FIELDS as MACHINE_FIELDS
 
 RUNS: Final = "runs.csv"
@@ -41,8 +41,15 @@ _CURVES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What the figures draw over time: a tenth of all that is measured."""
 
-_CONFIG: Final = tuple(f.name for f in fields(RunConfig))
-_WORDS: Final = tuple(f.name for f in fields(RunConfig) if f.type in (str, str | None))
+_CONFIG: Final = (
+    "dataset", "method", "width", "depth", "steps", "seed", "wiring_seed", "wiring", "readout", "readout_temperature",
+    "batch_size", "learning_rate", "beta1", "beta2", "weight_decay", "schedule", "warmup", "evaluate_every",
+    "initialisation", "sigma", "temperature", "learnable_temperature", "backward_basis", "epsilon", "corner_activation",
+    "noise_scale", "thresholds", "adult_encoding", "validation_fraction", "patience", "noise_in", "noise_steps",
+    "reach", "split_seed", "snap", "surrogate", "whole_batches",
+)  # fmt: skip
+"""The columns of a configuration, in the order in which its fields came to be: a new one comes last."""
+_WORDS: Final = tuple(f.name for f in fields(RunConfig) if option_of(f).kind in (str, str | None))
 _FIGURES: Final = (
     "test_accuracy", "last_10_accuracy", "best_accuracy", "best_step", "train_accuracy", "discretisation_gap_train",
     "discretisation_gap_test", "generalisation_gap", "boolean", "steps",

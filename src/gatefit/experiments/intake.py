@@ -16,7 +16,6 @@ from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.export import RUNS, open_results
 from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store, Taken
-from gatefit.training.config import BASELINES
 from gatefit.training.folder import RunFolderError, read_config, read_finished, read_made
 
 Diagnose = Callable[[RunRecord, Path], Mapping[str, Mapping[int, Any]]]
@@ -140,11 +139,14 @@ class FinalDiagnostics:
     def __call__(self, record: RunRecord, folder: Path) -> dict[str, dict[int, Any]]:
         """name -> step -> value, of the one step whose network was kept."""
         config = record.config
-        if config.method in BASELINES or config.dataset in self._absent:
+        if config.dataset in self._absent:
             return {}
         try:
             from gatefit.training.diagnostics_observer import diagnose_folder
+            from gatefit.training.runs import holds_network
         except ImportError:
+            return {}
+        if not holds_network(folder / "model.safetensors"):
             return {}
         try:
             dataset = self._dataset(record)

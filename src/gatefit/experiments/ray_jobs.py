@@ -23,10 +23,11 @@ from typing import Any, Final
 
 import gatefit
 from gatefit._requires import require
+from gatefit.experiments.estimate import StepSeconds, model_seconds
 from gatefit.experiments.events import RunEvent, Tell
 from gatefit.experiments.ray_task import PAUSE, Clerk, RayError, ray_library, train_unit
 from gatefit.experiments.record import RunRecord
-from gatefit.experiments.runner import plan_units
+from gatefit.experiments.runner import NETWORKS, plan_units
 from gatefit.experiments.store import Store, StoreError
 from gatefit.training.config import RunConfig
 
@@ -56,6 +57,8 @@ def run_on_ray(
     should_stop: Callable[[], bool] = lambda: False,
     diagnostics: bool = True,
     side_by_side: bool = True,
+    build: str = NETWORKS,
+    step_seconds: StepSeconds = model_seconds,
     retries: int = RETRIES,
     shared: bool | None = None,
 ) -> list[RunRecord]:
@@ -77,9 +80,10 @@ def run_on_ray(
     if left:
         with connected(address) as processors:
             _check_size(threads)
-            units = plan_units(left, store, jobs=max(1, processors // threads), side_by_side=side_by_side)
+            jobs = max(1, processors // threads)
+            units = plan_units(left, store, jobs=jobs, side_by_side=side_by_side, step_seconds=step_seconds)
             folder = None if data_dir is None else str(data_dir.resolve())
-            options = {"threads": threads, "data_dir": folder, "diagnostics": diagnostics}
+            options = {"threads": threads, "data_dir": folder, "diagnostics": diagnostics, "build": build}
             _hand_out(units, store, options, progress, should_stop, retries, shared)
     return [record for record in map(store.find, wanted) if record is not None]
 

@@ -143,7 +143,7 @@ def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any
             f"{socket.gethostname()} has gatefit {gatefit.__version__}, the driver {options['version']}; "
             "install the same on all machines"
         )
-    from gatefit.experiments.work import Worker
+    from gatefit.experiments.work import Worker, builder
 
     shared = Path(options["mark"]).exists() if options["shared"] is None else options["shared"]
     runs = Path(options["folder"]) / "runs" if shared else cache_dir() / "ray" / options["place"]
@@ -155,6 +155,7 @@ def train_unit(clerk: Any, configs: list[dict[str, Any]], options: dict[str, Any
         threads=options["threads"],
         data_dir=Path(options["data_dir"]) if options["data_dir"] else None,
         diagnostics=options["diagnostics"],
+        build=builder(options["build"]),
         tell=lambda event: store.ask("tell", asdict(event)),
         should_stop=stop.is_set,
     )

@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from gatefit.experiments.crew import Crew
-from gatefit.experiments.estimate import run_seconds
+from gatefit.experiments.estimate import StepSeconds, model_seconds, run_seconds
 from gatefit.experiments.events import RunEvent, Tell
 from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store
-from gatefit.training.config import BASELINES, RunConfig, can_train_side_by_side
+from gatefit.training.config import GATE_METHODS, RunConfig
 from gatefit.training.folder import checkpoints
 
+NETWORKS: Final = "gatefit.training.runs:build_network"
+"""What makes the models of runs where nothing else is said: a function (configuration, data set) -> model by its
+importable name, so that every worker process finds it."""
 SMALL: Final = 10_000
 """Gates of a network below which calls cost more than arithmetic: seeds of it are trained side by side."""
 MOST_SEEDS: Final = 16
@@ -39,11 +42,14 @@ def run_all(
     should_stop: Callable[[], bool] = lambda: False,
     diagnostics: bool = True,
     side_by_side: bool = True,
+    build: str = NETWORKS,
+    step_seconds: StepSeconds = model_seconds,
 ) -> list[RunRecord]:
     """Train what is not finished; returns every run's record, in order, each once.
 
     A failed run, or one whose process was killed, is recorded as failed with the reason; it is tried again, from its
-    last checkpoint, by the next call. ``should_stop`` is asked after every step.
+    last checkpoint, by the next call. ``should_stop`` is asked after every step. ``build`` names what makes the models,
+    ``step_seconds`` says what they cost, so that the longest come first.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"jobs must be a whole number >= 1, got {jobs!r}")
@@ -51,17 +57,22 @@ def run_all(
     store.plan(wanted.values())
     left = [config for identity, config in wanted.items() if store.status(identity) != "finished"]
     if left:
-        units = plan_units(left, store, jobs=jobs, side_by_side=side_by_side)
+        units = plan_units(left, store, jobs=jobs, side_by_side=side_by_side, step_seconds=step_seconds)
         if jobs == 1:
-            _here(units, store, threads, data_dir, progress, should_stop, diagnostics)
+            _here(units, store, threads, data_dir, progress, should_stop, diagnostics, build)
         else:
-            crew = Crew(store, jobs, threads=threads, data_dir=data_dir, diagnostics=diagnostics)
+            crew = Crew(store, jobs, threads=threads, data_dir=data_dir, diagnostics=diagnostics, build=build)
             crew.work(units, tell=progress, should_stop=should_stop)
     return [record for record in map(store.find, wanted) if record is not None]
 
 
 def plan_units(
-    configs: Sequence[RunConfig], store: Store, *, jobs: int = 1, side_by_side: bool = True
+    configs: Sequence[RunConfig],
+    store: Store,
+    *,
+    jobs: int = 1,
+    side_by_side: bool = True,
+    step_seconds: StepSeconds = model_seconds,
 ) -> list[list[RunConfig]]:
     """What is trained at one go: a run, or seeds of a small one that stand at the same step.
 
@@ -75,15 +86,24 @@ def plan_units(
         groups.setdefault(key, []).append(config)
     units = [unit for group in groups.values() for unit in _shares(group, jobs)]
     if jobs > 1:
-        seconds = run_seconds([config for unit in units for config in unit], store)
+        seconds = run_seconds([config for unit in units for config in unit], store, step_seconds=step_seconds)
         units.sort(key=lambda unit: -sum(seconds[config.identity] for config in unit))
     return units
 
 
 def _goes_side_by_side(config: RunConfig) -> bool:
-    if config.method in BASELINES or config.width is None or config.width * config.depth >= SMALL:
+    if config.method not in GATE_METHODS or config.width is None or config.width * config.depth >= SMALL:
         return False
-    return can_train_side_by_side(config) and not config.validation_fraction
+    if config.readout != "group-sum" or config.patience is not None or config.validation_fraction:
+        return False
+    from gatefit.methods import method_class
+    from gatefit.randomness import stream
+
+    try:
+        one_gate = method_class(config.method)(1, generator=stream(0, "plan"), **config.method_options())
+    except ValueError:
+        return False  # It will fail by itself, with the reason.
+    return one_gate.independent_gates
 
 
 def _position(folder: Path) -> str:
@@ -107,11 +127,18 @@ def _here(
     tell: Tell,
     should_stop: Callable[[], bool],
     diagnostics: bool,
+    build: str,
 ) -> None:
-    from gatefit.experiments.work import Worker
+    from gatefit.experiments.work import Worker, builder
 
     worker = Worker(
-        store, threads=threads, data_dir=data_dir, diagnostics=diagnostics, tell=tell, should_stop=should_stop
+        store,
+        threads=threads,
+        data_dir=data_dir,
+        diagnostics=diagnostics,
+        build=builder(build),
+        tell=tell,
+        should_stop=should_stop,
     )
     told: set[str] = set()
     while units and not should_stop():

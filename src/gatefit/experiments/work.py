@@ -7,24 +7,39 @@
 A run that cannot be trained is marked as failed with the reason, and the others go on.
 """
 
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from gatefit.datasets import Dataset, DatasetError, load_dataset
 from gatefit.experiments.events import RunEvent, Tell
 from gatefit.experiments.store import Store, StoreError
 from gatefit.network import LogicNetwork
-from gatefit.training.baseline_runs import execute_baseline
 from gatefit.training.checkpoint import TrainingState
-from gatefit.training.config import BASELINES, RunConfig
+from gatefit.training.config import RunConfig
 from gatefit.training.diagnostics_observer import DiagnosticsObserver, diagnose_folder
 from gatefit.training.folder import RunFolderInUseError
 from gatefit.training.loop import Observer, TrainingDivergedError, TrainingResult
 from gatefit.training.machine import code_version, machine
-from gatefit.training.runs import execute
-from gatefit.training.side_by_side import PositionsDifferError, execute_side_by_side
+from gatefit.training.metrics import deployed
+from gatefit.training.runs import Build, build_network, execute_together
+from gatefit.training.side_by_side import NotSideBySideError
+
+
+def builder(name: str) -> Build:
+    """The function that makes a run's model, by its importable name "module:function"."""
+    module, _, function = name.partition(":")
+    try:
+        found: Build = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f'the builder of a run\'s model must be importable as "module:function", got {name!r} ({error})'
+        ) from error
+    return found
 
 
 class Worker:
@@ -37,11 +52,12 @@ class Worker:
         threads: int | None = None,
         data_dir: Path | None = None,
         diagnostics: bool = True,
+        build: Build = build_network,
         tell: Tell = lambda event: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.store, self.threads, self.data_dir, self.diagnostics = store, threads, data_dir, diagnostics
-        self.tell, self.should_stop = tell, should_stop
+        self.build, self.tell, self.should_stop = build, tell, should_stop
         self._loaded: tuple[Any, Dataset] | None = None
         self._absent: dict[str, Exception] = {}
 
@@ -61,9 +77,9 @@ class Worker:
             return []
         if len(configs) > 1:
             try:
-                self._together(configs, dataset)
+                self._train(configs, dataset)
                 return []
-            except (PositionsDifferError, RunFolderInUseError, TrainingDivergedError):
+            except (NotSideBySideError, RunFolderInUseError, TrainingDivergedError):
                 pass  # One by one: each goes as far as it can.
             except StoreError:
                 raise
@@ -76,7 +92,7 @@ class Worker:
             if self.should_stop():
                 break
             try:
-                self._alone(config, dataset)
+                self._train([config], dataset)
             except RunFolderInUseError:
                 busy.append(config)
             except StoreError:
@@ -99,44 +115,23 @@ class Worker:
             self._loaded = (key, loaded)
         return self._loaded[1]
 
-    def _together(self, configs: Sequence[RunConfig], dataset: Dataset) -> None:
+    def _train(self, configs: Sequence[RunConfig], dataset: Dataset) -> None:
         recorders = [Recorder(self, config, dataset, share=1 / len(configs)) for config in configs]
-        runs = execute_side_by_side(
+        runs = execute_together(
             configs,
-            dataset,
             folders=[self.store.run_folder(config.identity) for config in configs],
+            dataset=dataset,
             observers=[self._observers(recorder, dataset) for recorder in recorders],
             should_stop=self.should_stop,
             threads=self.threads,
+            build=self.build,
         )
         for run, recorder in zip(runs, recorders, strict=True):
-            recorder.end(run.result)
-
-    def _alone(self, config: RunConfig, dataset: Dataset) -> None:
-        recorder, folder = Recorder(self, config, dataset), self.store.run_folder(config.identity)
-        if config.method in BASELINES:
-            result = execute_baseline(
-                config,
-                dataset,
-                folder=folder,
-                started=recorder.begin,
-                evaluated=recorder.write,
-                should_stop=self.should_stop,
-            ).result
-        else:
-            result = execute(
-                config,
-                folder=folder,
-                dataset=dataset,
-                observers=self._observers(recorder, dataset),
-                should_stop=self.should_stop,
-                threads=self.threads,
-            ).result
-            if not recorder.began and self.diagnostics:
+            if not recorder.began and self.diagnostics and isinstance(run.network, LogicNetwork):
                 # Finished in its folder, not in the store: what the saved network shows is better than nothing.
-                step, values = diagnose_folder(folder, dataset=dataset)
-                self.store.write_diagnostics(config.identity, step, values)
-        recorder.end(result)
+                step, values = diagnose_folder(run.folder, dataset=dataset)
+                self.store.write_diagnostics(run.config.identity, step, values)
+            recorder.end(run.result)
 
     def _observers(self, recorder: "Recorder", dataset: Dataset) -> list[Observer]:
         if not self.diagnostics:
@@ -160,7 +155,7 @@ class Recorder(Observer):
         self.began = False
         self._since = 0.0
 
-    def begin(self, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Somebody works on the run; rows that its checkpoint has are in the store too."""
         self.began, self._since = True, time.monotonic()
         store, identity = self.worker.store, self.config.identity
@@ -169,12 +164,10 @@ class Recorder(Observer):
             store.write_metrics(identity, state.metrics)
         self._tell("started", state.step)
 
-    def write(self, state: TrainingState) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """One more row."""
-        row = state.metrics[-1]
-        self.worker.store.write_metrics(self.config.identity, [row], seconds=self._seconds())
-        accuracy = row["test_soft"] if row["test_hard"] is None else row["test_hard"]
-        self._tell("evaluated", state.step, accuracy=accuracy)
+        self.worker.store.write_metrics(self.config.identity, [metrics], seconds=self._seconds())
+        self._tell("evaluated", state.step, accuracy=deployed(metrics, "test"))
 
     def end(self, result: TrainingResult) -> None:
         """The run is finished, or was asked to stop."""
@@ -186,14 +179,6 @@ class Recorder(Observer):
             store.write_metrics(identity, [], seconds=self._seconds())
             store.interrupt(identity, step=state.step)
             self._tell("stopped", state.step)
-
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
-        """Before the first step of this process."""
-        self.begin(state)
-
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
-        """After every evaluation."""
-        self.write(state)
 
     def _seconds(self) -> float:
         if not self.began:

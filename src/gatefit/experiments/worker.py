@@ -33,7 +33,7 @@ def main() -> None:
     def tell(event: RunEvent) -> None:
         _say(messages, {"event": asdict(event)}, stop)
 
-    from gatefit.experiments.work import Worker
+    from gatefit.experiments.work import Worker, builder
 
     with Store.open(Path(options["store"]), create=False) as store:
         worker = Worker(
@@ -41,6 +41,7 @@ def main() -> None:
             threads=options["threads"],
             data_dir=None if options["data_dir"] is None else Path(options["data_dir"]),
             diagnostics=options["diagnostics"],
+            build=builder(options["build"]),
             tell=tell,
             should_stop=stop.is_set,
         )

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from gatefit.codebook import CORNER_VALUES, CORNERS
 from gatefit.gates import Gate
-from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
+from gatefit.methods.base import Method, NotBooleanError, SingleGateForward, sigmoid
 from gatefit.ops.coefficients import nearest
 from gatefit.quantise import check_finite, proximity, straight_through
 
@@ -61,6 +61,7 @@ class _Corners(Method):
     """The value at each corner is act(s), act one of ``activations``; the first of them unless another is asked for."""
 
     parameters_per_gate = 4
+    independent_gates = True
     activations: ClassVar[dict[str, Activation]]
 
     def __init__(
@@ -144,6 +145,7 @@ class IWPSTE(_Corners, SingleGateForward):
     """
 
     name = "iwp-ste"
+    step_cost = 0.7
     activations: ClassVar = {"identity": _identity, **ACTIVATIONS}
 
     def __init__(
@@ -203,7 +205,8 @@ class IWPFree(Method):
 
     name = "iwp-free"
     parameters_per_gate = 4
-    has_activation = True
+    step_cost = 5.5
+    activation = sigmoid
 
     def residual_centre(self) -> Float[Tensor, "4"]:
         """sigmoid(±3) at A's corners."""
@@ -214,10 +217,6 @@ class IWPFree(Method):
         return from_corners(self.latent)
 
     raw_coefficients = coefficients
-
-    def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
-        """The sigmoid."""
-        return torch.sigmoid(z)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """Refused: there is none."""

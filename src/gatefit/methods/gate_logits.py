@@ -10,6 +10,7 @@ paper's 175 operations are those of the form that evaluates sixteen gates for ea
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -43,6 +44,7 @@ class SoftMix(Method):
 
     name = "soft-mix"
     parameters_per_gate = 16
+    independent_gates = True
 
     def residual_centre(self) -> Float[Tensor, "16"]:
         """A logit of 5 on the gate A."""
@@ -65,6 +67,7 @@ class _LogitStraightThrough(SingleGateForward):
     """One gate forward, the gradient of a softmax mixture backward."""
 
     parameters_per_gate = 16
+    independent_gates = True
 
     def __init__(
         self,
@@ -105,6 +108,7 @@ class HardST(_LogitStraightThrough):
     """Argmax forward, softmax backward (paper, Controls)."""
 
     name = "hard-st"
+    step_cost = 0.7
 
     def logits(self) -> Float[Tensor, "gates 16"]:
         """θ."""
@@ -126,6 +130,7 @@ class GumbelST(_LogitStraightThrough):
 
     name = "gumbel-st"
     draws_noise = True
+    step_cost = 0.85
 
     def __init__(
         self,
@@ -183,6 +188,11 @@ class GumbelST(_LogitStraightThrough):
         chooser, mixed = (noisy, self.latent) if self.noise_in == "forward" else (self.latent, noisy)
         gates, chosen = straight_through_mixture(chooser.detach(), self.temperature, implementation=way)
         return gates, straight_through(mixture_coefficients(mixed / self.temperature, implementation=way), chosen)
+
+    def join(self, methods: Sequence[Method]) -> None:
+        """Each of the methods goes on drawing its own noise."""
+        super().join(methods)
+        self.streams = [method.noise for method in methods if isinstance(method, GumbelST)]
 
     def get_extra_state(self) -> Tensor:
         """The noise stream's position, saved in the state_dict."""

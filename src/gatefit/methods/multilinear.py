@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
-from gatefit.methods.base import Method, NotBooleanError, SingleGateForward
+from gatefit.methods.base import Method, NotBooleanError, SingleGateForward, sigmoid
 from gatefit.ops.coefficients import nearest, soft_coefficients
 from gatefit.quantise import check_coefficients, check_temperature, proximity, rows_times, straight_through
 
@@ -37,6 +37,8 @@ class MultilinearSTE(SingleGateForward):
     name = "multilinear-ste"
     parameters_per_gate = 4
     learns_coefficients = True
+    independent_gates = True
+    step_cost = 0.6
 
     def __init__(
         self,
@@ -94,6 +96,7 @@ class MultilinearCovJac(Method):
     name = "multilinear-covjac"
     parameters_per_gate = 4
     learns_coefficients = True
+    independent_gates = True
 
     def __init__(
         self,
@@ -112,6 +115,7 @@ class MultilinearCovJac(Method):
         self.log_temperature = (
             nn.Parameter(torch.tensor(math.log(temperature), dtype=dtype)) if learnable_temperature else None
         )
+        self.independent_gates = not learnable_temperature
 
     @property
     def temperature(self) -> float | Float[Tensor, ""]:
@@ -145,7 +149,8 @@ class MultilinearFree(Method):
     name = "multilinear-free"
     parameters_per_gate = 4
     learns_coefficients = True
-    has_activation = True
+    step_cost = 5.5
+    activation = sigmoid
 
     def residual_centre(self) -> Float[Tensor, "4"]:
         """sigmoid(6a - 3) leans to a."""
@@ -154,10 +159,6 @@ class MultilinearFree(Method):
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """c."""
         return self.latent
-
-    def activation(self, z: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
-        """The sigmoid."""
-        return torch.sigmoid(z)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """Refused: there is none."""

@@ -17,12 +17,8 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from gatefit.ops import coefficients_numba as fused
-from gatefit.ops.implementations import choose
+from gatefit.ops.implementations import NUMBA, Implementation
 from gatefit.quantise import check_coefficients, check_temperature, codebook, nearest_gate, straight_through
-
-
-def _is_fused(parameters: Tensor, implementation: str) -> bool:
-    return choose(implementation, parameters) == "numba"
 
 
 class _SoftCoefficients(torch.autograd.Function):
@@ -59,28 +55,28 @@ def soft_coefficients_torch(
 
 
 def soft_coefficients(
-    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""], *, implementation: str = "auto"
+    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""], *, implementation: Implementation
 ) -> Float[Tensor, "gates 4"]:
     """c_soft of every gate, with the covariance Jacobian as its backward."""
-    if _is_fused(latent, implementation):
+    if implementation == NUMBA:
         return fused.soft_coefficients_numba(latent, temperature)
     return soft_coefficients_torch(latent, temperature)
 
 
 def mixture_coefficients(
-    logits: Float[Tensor, "gates 16"], *, implementation: str = "auto"
+    logits: Float[Tensor, "gates 16"], *, implementation: Implementation
 ) -> Float[Tensor, "gates 4"]:
     """c = softmax(θ) G of every gate."""
-    if _is_fused(logits, implementation):
+    if implementation == NUMBA:
         return fused.mixture_coefficients_numba(logits)
     return torch.softmax(logits, dim=-1) @ codebook(logits.dtype, logits.device)
 
 
 def straight_through_mixture(
-    logits: Float[Tensor, "gates 16"], temperature: float, *, implementation: str = "auto"
+    logits: Float[Tensor, "gates 16"], temperature: float, *, implementation: Implementation
 ) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The gates argmax θ and their coefficients, with the gradient of softmax(θ/T) G."""
-    if _is_fused(logits, implementation):
+    if implementation == NUMBA:
         return fused.straight_through_mixture_numba(logits, temperature)
     vectors = codebook(logits.dtype, logits.device)
     gates = logits.argmax(-1).to(torch.uint8)
@@ -89,10 +85,10 @@ def straight_through_mixture(
 
 
 def nearest(
-    coefficients: Float[Tensor, "gates 4"], *, implementation: str = "auto"
+    coefficients: Float[Tensor, "gates 4"], *, implementation: Implementation
 ) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The nearest gates and their coefficients, without gradients."""
-    if _is_fused(coefficients, implementation):
+    if implementation == NUMBA:
         return fused.snap_numba(coefficients.detach())
     gates = nearest_gate(coefficients.detach())
     return gates, codebook(coefficients.dtype, coefficients.device)[gates.long()]

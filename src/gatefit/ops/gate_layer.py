@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gatefit.ops.gate_layer_numba import gate_layer_numba
 from gatefit.ops.gate_layer_reference import gate_layer_reference
-from gatefit.ops.implementations import choose
+from gatefit.ops.implementations import Implementation
 
 GateLayerFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -24,11 +24,11 @@ def gate_layer(
     wiring: Int[Tensor, "2 gates"],
     coefficients: Float[Tensor, "gates 4"],
     *,
-    implementation: str = "auto",
+    implementation: Implementation,
 ) -> Float[Tensor, "batch gates"]:
-    """z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate; ``implementation`` is "auto" or a named one."""
+    """z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate."""
     check_gate_layer(x, wiring, coefficients)
-    return GATE_LAYERS[choose(implementation, x)](x, wiring, coefficients)
+    return implementation.choose(GATE_LAYERS)(x, wiring, coefficients)
 
 
 def check_gate_layer(x: Tensor, wiring: Tensor, coefficients: Tensor) -> None:

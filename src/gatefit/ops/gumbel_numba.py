@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gatefit.compiled import njit
 from gatefit.ops.gumbel_reference import gumbel_reference
-from gatefit.ops.implementations import choose
+from gatefit.ops.implementations import REFERENCE, Implementation
 from gatefit.ops.threads import parallel_for
 
 _BLOCK = 256
@@ -91,7 +91,7 @@ class GumbelNoise:
     def __init__(self, seed: int) -> None:
         self.seed, self.step = seed, 0
 
-    def fill(self, noise: Float[Tensor, "gates 16"], *, implementation: str = "auto") -> None:
+    def fill(self, noise: Float[Tensor, "gates 16"], *, implementation: Implementation) -> None:
         """Fill a contiguous float32 tensor with fresh noise, the same whatever the implementation."""
         key, values = _key(self.seed, self.step), noise.numpy().reshape(-1)
         count = values.size
@@ -99,7 +99,7 @@ class GumbelNoise:
         def task(place: int) -> None:
             _fill(*key, values, place * _SHARE, min(count, (place + 1) * _SHARE))
 
-        if choose(implementation, noise) == "reference":
+        if implementation == REFERENCE:
             values[:] = gumbel_reference(*key, count)
         else:
             parallel_for(task, -(-count // _SHARE))

@@ -1,28 +1,103 @@
-"""How an operation is computed, by name: every operation asks here, so that one word decides for all of them.
+"""How operations are computed: one object, resolved once, heeded by every operation.
 
-reference   plain torch (numpy for noise): the definition, on any device and in any floating type
-numba       compiled kernels: the CPU, in float32 and float64
-auto        numba where it serves, else reference
+    reference   plain torch: the definition, on any device and in any floating type
+    numba       compiled kernels: the CPU, in float32 and float64
+    auto        numba where it serves, else reference; resolved again when a network moves
+
+An operation holds its functions in a dict by the implementation's name, and ``choose`` takes its own from it.
 """
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-IMPLEMENTATIONS: Final = ("reference", "numba")
-COMPILED_TYPES: Final = (torch.float32, torch.float64)
-
-
-def check_implementation(name: str) -> str:
-    """Refuse a name that is none; returns it."""
-    if name != "auto" and name not in IMPLEMENTATIONS:
-        raise ValueError(f"unknown implementation {name!r}; choose auto or one of {', '.join(IMPLEMENTATIONS)}")
-    return name
+F = TypeVar("F")
 
 
-def choose(name: str, tensor: Tensor) -> str:
-    """The implementation that ``name`` means for an operation on ``tensor``; a named one is taken at its word."""
-    if check_implementation(name) != "auto":
-        return name
-    return "numba" if tensor.device.type == "cpu" and tensor.dtype in COMPILED_TYPES else "reference"
+@dataclass(frozen=True)
+class Implementation:
+    """A way to compute every operation, and where it can."""
+
+    name: str
+    devices: tuple[str, ...] = ()
+    """Types of device; empty: all."""
+    dtypes: tuple[torch.dtype, ...] = ()
+    """Floating types; empty: all."""
+
+    def serves(self, device: torch.device | str, dtype: torch.dtype) -> bool:
+        """Whether tensors of this type on this device can be computed with."""
+        kind = torch.device(device).type
+        return (not self.devices or kind in self.devices) and (not self.dtypes or dtype in self.dtypes)
+
+    def choose(self, functions: Mapping[str, F]) -> F:
+        """This implementation's function of an operation; the reference's where it has none of its own."""
+        return functions[self.name] if self.name in functions else functions[REFERENCE.name]
+
+
+REFERENCE: Final = Implementation("reference")
+NUMBA: Final = Implementation("numba", ("cpu",), (torch.float32, torch.float64))
+
+IMPLEMENTATIONS: Final[dict[str, Implementation]] = {each.name: each for each in (REFERENCE, NUMBA)}
+"""By name, the fastest last."""
+
+
+def resolve(given: str | Implementation, device: torch.device | str, dtype: torch.dtype) -> Implementation:
+    """The implementation for tensors of this type on this device: "auto", a name, or an object that must serve them."""
+    if given == "auto":
+        return next(each for each in reversed(IMPLEMENTATIONS.values()) if each.serves(device, dtype))
+    if isinstance(given, str) and given not in IMPLEMENTATIONS:
+        raise ValueError(f"unknown implementation {given!r}; choose auto or one of {', '.join(IMPLEMENTATIONS)}")
+    chosen = IMPLEMENTATIONS[given] if isinstance(given, str) else given
+    if not chosen.serves(device, dtype):
+        where = " or ".join(chosen.devices) or "any device"
+        types = " and ".join(str(each).removeprefix("torch.") for each in chosen.dtypes) or "any type"
+        raise ValueError(
+            f"implementation {chosen.name!r} computes {types} on {where}, got {str(dtype).removeprefix('torch.')} on "
+            f'{torch.device(device)}; use implementation="auto" or "reference", or stay with what it computes'
+        )
+    return chosen
+
+
+class Implemented(nn.Module):
+    """A module whose operations are computed by ``implementation``.
+
+    Set as "auto", a name or an object, for the module and all within it; read as the object that it means for the
+    module's parameters. Moved to another device or type, "auto" is resolved again and a named one may refuse.
+    """
+
+    _asked: str | Implementation = "auto"
+    _resolved: Implementation | None = None
+
+    @property
+    def implementation(self) -> Implementation:
+        """How the operations are computed."""
+        if self._resolved is None:
+            self._resolved = resolve(self._asked, *_place(self._example()))
+        return self._resolved
+
+    @implementation.setter
+    def implementation(self, given: str | Implementation) -> None:
+        for module in self.modules():
+            if isinstance(module, Implemented):
+                module._asked, module._resolved = given, resolve(given, *_place(module._example()))
+
+    def _example(self) -> Tensor:
+        """An empty tensor of the parameters' type, on their device."""
+        for parameter in self.parameters():
+            if parameter.is_floating_point():
+                return parameter.new_empty(0)
+        return torch.empty(0)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """What torch moves and converts by; nothing is moved where the implementation cannot follow."""
+        resolved = resolve(self._asked, *_place(fn(self._example())))
+        super()._apply(fn, recurse)
+        self._resolved = resolved
+        return self
+
+
+def _place(tensor: Tensor) -> tuple[torch.device, torch.dtype]:
+    return tensor.device, tensor.dtype

@@ -18,7 +18,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch, pack, unpack_features
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
-from gatefit.ops.implementations import COMPILED_TYPES
+from gatefit.ops.implementations import NUMBA, Implementation
 from gatefit.ops.packed import boolean_forward, boolean_stack
 from gatefit.quantise import codebook, straight_through
 
@@ -31,7 +31,7 @@ class Stack(Protocol):
 
     inputs: int
     readout: Any
-    implementation: str
+    implementation: Implementation
 
     @property
     def gate_layers(self) -> Sequence[Any]:
@@ -47,8 +47,8 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
     check_batch(network, x)
     packed = packed_bits(network, x)
     methods = [layer.method for layer in network.gate_layers]
-    sigmoid = methods[0].has_activation
-    if packed is None or any(method.has_activation != sigmoid for method in methods):
+    activation = methods[0].activation_name
+    if packed is None or activation is None or any(method.activation_name != activation for method in methods):
         return _plain(network, as_float(network, x))
     wirings = [layer.wiring for layer in network.gate_layers]
     groups = network.readout.groups
@@ -56,7 +56,9 @@ def train_scores(network: Stack, x: Batch) -> Tensor:
         samples = [method.sample() for method in methods]
         sums = boolean_stack(packed, wirings, [gates for gates, _ in samples], [c for _, c in samples], groups)
     else:
-        sums = gate_stack_numba(packed, wirings, [method.coefficients() for method in methods], groups, sigmoid=sigmoid)
+        sums = gate_stack_numba(
+            packed, wirings, [method.coefficients() for method in methods], groups, sigmoid=activation == "sigmoid"
+        )
     return _scores(network.readout.from_sums(sums))
 
 
@@ -89,7 +91,7 @@ def _plain(network: Stack, activations: Tensor) -> Tensor:
     return _scores(network.readout(activations))
 
 
-def train_layer(x: Tensor, layer: Any, implementation: str) -> Tensor:
+def train_layer(x: Tensor, layer: Any, implementation: Implementation) -> Tensor:
     """A layer's output as it is trained, floating inputs."""
     method = layer.method
     if not method.continuous_backward:
@@ -110,7 +112,7 @@ def _scores(scores: Any) -> Tensor:
 
 def packed_bits(network: Stack, x: Batch) -> PackedBatch | None:
     """The batch as packed bits, where the compiled stacks can serve it."""
-    if network.implementation == "reference" or network.dtype not in COMPILED_TYPES:
+    if network.implementation != NUMBA:
         return None
     if isinstance(x, PackedBatch):
         return x

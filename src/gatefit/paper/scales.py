@@ -226,7 +226,7 @@ def rule_runs(scale: Scale, seeds: Sequence[int], dataset: str, method: str, **c
     setting = SETTINGS[scale].get(dataset)
     if setting is None:
         return []
-    config = RunConfig(setting.dataset, method, setting.width, steps=setting.steps)
+    config = RunConfig(dataset=setting.dataset, method=method, width=setting.width, steps=setting.steps)
     config = replace(config, evaluate_every=setting.evaluate_every, **(method_options(method, dataset) | changes))
     return [replace(config, seed=seed).resolved() for seed in seeds_for(scale, dataset, seeds)]
 

@@ -1,192 +1,77 @@
-"""One frozen configuration is one run: the command line is generated from it, its hash names the run.
+"""A run's configuration: typed sections, frozen and checked; the command line is generated from it, its hash names it.
+
+    DataConfig        what is read
+    NetworkConfig     what is trained: method, layers, wiring, readout
+    OptimiserConfig   how: steps, batches, Adam, its schedule
+    EvaluationConfig  when it is measured, and when it ends
+    RunConfig         one of each, and a seed
+
+A run *is* one of each section: it has their fields by their own names, and serves where a section is asked for. So a
+function says by the type of its parameter what it reads, while files, stores, exports and options have one flat list:
 
     identity = first 12 hex digits of SHA-256 over the canonical JSON of every field that is not at its default
 
-A new field therefore leaves the names of older runs alone, as long as its default means what they did.
+A new field leaves the names of older runs alone, as long as its default means what they did.
 
 Defaults are the paper's protocol (app. hyperparams): Adam 0.01, betas (0.9, 0.999), batch 512, 50,000 steps,
-N(0, 1), evaluation every 1,000 steps. A width of None is the paper's for the data set, or the nearest we can run.
+N(0, 1), evaluation every 1,000 steps. Types and bounds are checked by msgspec, whatever a configuration is made from.
 """
 
 import difflib
 import hashlib
-import inspect
 import json
-import math
-import types
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Final, Union, get_args, get_origin
+import re
+import sys
+from dataclasses import Field, asdict, dataclass, fields, replace
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-SCHEDULES: Final = ("constant", "cosine", "linear")
-PAPER_WIDTHS: Final[dict[str, int]] = {
-    "monks-1": 136,
-    "monks-2": 136,
-    "monks-3": 136,
-    "adult": 4096,
-    "splice": 4095,
-    "mnist": 8000,
-    "fashion-mnist": 8000,
-    "cifar10": 12000,
-    "cifar100": 12000,
-    "svhn": 12000,
-    "tiny-imagenet": 12000,
-    "digits": 2000,
-    "iris": 300,
-    "breast-cancer": 500,
-}
-# NOTES: MONK's, with 68 gates a class, wants 3; the rule of thumb gives 2.97.
-BASELINES: Final = ("mlp", "cnn-3x3", "cnn-2x2")
-"""Methods that are no gates: the paper's floating-point networks (``training.baselines``)."""
-MLP_WIDTH: Final = 128
-_LEAST: Final = {"depth": 1, "steps": 1, "batch_size": 1, "evaluate_every": 1, "warmup": 0, "split_seed": 0}
+import msgspec
+from msgspec import Meta
+
+GATE_METHODS: Final = (
+    "soft-mix", "hard-st", "gumbel-st", "multilinear-ste", "multilinear-covjac", "multilinear-free", "iwp", "iwp-ste",
+    "iwp-free",
+)  # fmt: skip
+"""The names of ``gatefit.methods.METHODS``, known without torch; a model of another kind may have no width."""
+
+Schedule = Literal["constant", "cosine", "linear"]
+
+_Count = Annotated[int, Meta(ge=1)]
+_NotNegative = Annotated[int, Meta(ge=0)]
+_Finite = Meta(le=sys.float_info.max)
+_Decay = Annotated[float, Meta(ge=0, lt=1)]
 
 
-def _option(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+def _help(text: str) -> Meta:
+    return Meta(description=text)
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """Everything that determines a run's result."""
-
-    dataset: str = _option("mnist", "data set, see `gatefit datasets`")
-    method: str = _option("multilinear-covjac", "gate method")
-    width: int | None = _option(None, "gates a layer; a multiple of the classes (default: the data set's)")
-    depth: int = _option(6, "layers")
-    steps: int = _option(50_000, "training steps")
-    seed: int = _option(0, "seed of parameters, noise and data order")
-    wiring_seed: int = _option(0, "seed of the wiring")
-    wiring: str = _option("unique", "unique, stride, random or local")
-    readout: str = _option("group-sum", "group-sum or linear")
-    readout_temperature: float | None = _option(
-        None, "temperature of the class scores (default: 0.36 √(gates a class))"
-    )
-    batch_size: int = _option(512, "samples a step; the whole set where it is smaller")
-    learning_rate: float = _option(0.01, "Adam's learning rate")
-    beta1: float = _option(0.9, "Adam's decay of the first moment")
-    beta2: float = _option(0.999, "Adam's decay of the second moment")
-    weight_decay: float = _option(0.0, "decoupled weight decay")
-    schedule: str = _option("constant", "learning rate over the run: constant, cosine or linear")
-    warmup: int = _option(0, "steps of linear warm-up")
-    evaluate_every: int = _option(1000, "steps between evaluations and checkpoints")
-    initialisation: str = _option("normal", "normal or residual (leaning to the identity)")
-    sigma: float | None = _option(None, "standard deviation of the initial parameters (default: 1, residual 0.25)")
-    temperature: float | None = _option(None, "temperature of covjac, hard-st or gumbel-st (default 1)")
-    learnable_temperature: bool = _option(False, "covjac: learn the temperature of each layer")
-    backward_basis: str | None = _option(None, "multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
-    epsilon: float | None = _option(None, "multilinear-ste: epsilon of the smoothed basis (default 0.2)")
-    corner_activation: str | None = _option(
-        None, "iwp: sigmoid, sin01 or identity (soft, not Boolean); iwp-ste: identity, sigmoid or sin01"
-    )
-    noise_scale: float | None = _option(None, "gumbel-st: factor on the noise (default 1)")
-    thresholds: int | None = _option(None, "image sets: thresholds a channel (default: the paper's)")
-    adult_encoding: str | None = _option(None, "adult: fixed or difflogic")
-    validation_fraction: float = _option(
-        0.0, "part of the training set kept apart and evaluated instead of the test set"
-    )
-    patience: int | None = _option(
-        None, "stop after so many evaluations of the validation set without improvement; needs validation_fraction"
-    )
-    noise_in: str | None = _option(None, "gumbel-st: where noise enters: both (default), forward or backward")
-    noise_steps: int | None = _option(None, "gumbel-st: steps over which the noise fades to nothing (default: never)")
-    reach: int | None = _option(None, "local wiring: how many gates away a gate reads at most (default: width / 10)")
-    split_seed: int = _option(0, "splice: seed of the split into training and test set")
-    snap: str | None = _option(None, "iwp-ste: to the nearest corners (default) or codebook, the nearest coefficients")
-    surrogate: str | None = _option(
-        None,
-        "iwp-ste, multilinear-ste: gradients of the gate that is snapped (default) or of the continuous polynomial",
-    )
-    whole_batches: bool = _option(False, "evaluate the whole batches at the beginning of the test set too")
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Fields that are of their type and within their bounds."""
 
     def __post_init__(self) -> None:
-        self._check_fields()
-        self.check_patience()
-
-    def _check_fields(self) -> None:
         for f in fields(self):
-            value = getattr(self, f.name)
-            if not _fits(value, f.type):
-                raise ValueError(f"configuration field {f.name} must be {_words(f.type)}, got {value!r}")
             # 1 and 1.0 are the same run, and have the same name.
-            object.__setattr__(self, f.name, _convert(value, f.type))
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be a whole number >= {least}, got {getattr(self, name)}")
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(
-                f"learning_rate must be a finite number > 0, got {self.learning_rate}; the paper uses 0.01"
-            )
-        for name in ("beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
-        if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(f"weight_decay must be a finite number >= 0, got {self.weight_decay}")
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction}")
-        if self.reach is not None and self.wiring != "local":
-            raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
-        if self.schedule not in SCHEDULES:
-            raise ValueError(f"unknown schedule {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
-        if self.patience is not None and self.patience < 1:
-            raise ValueError(
-                f"patience must be >= 1 evaluations, got {self.patience}; leave it out to train to the end"
-            )
+            object.__setattr__(self, f.name, _checked(f.name, getattr(self, f.name), f.type))
 
-    def check_patience(self) -> None:
-        """Refuse to stop by the test set: an accuracy that decided when to stop is not one on unseen samples."""
-        if self.patience is not None and not self.validation_fraction:
-            raise ValueError(
-                f"patience={self.patience} needs a validation set, and validation_fraction is 0: the test set must not "
-                "decide when training ends; set validation_fraction too, to 0.1 for example, or leave patience out"
-            )
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(Section):
+    """What is read."""
+
+    dataset: Annotated[str, _help("data set, see `gatefit datasets`")] = "mnist"
+    thresholds: Annotated[int | None, _help("image sets: thresholds a channel (default: the paper's)")] = None
+    adult_encoding: Annotated[str | None, _help("adult: fixed or difflogic")] = None
+    split_seed: Annotated[_NotNegative, _help("splice: seed of the split into training and test set")] = 0
+    validation_fraction: Annotated[
+        _Decay, _help("part of the training set kept apart and evaluated instead of the test set")
+    ] = 0.0
 
     @property
     def held_out(self) -> str:
         """Which set is evaluated beside the training set: "validation" where one is kept apart, else "test"."""
         return "validation" if self.validation_fraction else "test"
-
-    @property
-    def identity(self) -> str:
-        """Twelve hex digits that name this configuration."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]
-
-    def resolved(self) -> "RunConfig":
-        """The same run with the data set's default width written out.
-
-        An MLP's width is its hidden units, by default the paper's 128; a CNN's channels are fixed and it has none.
-        """
-        if self.method in BASELINES:
-            return replace(self, width=(self.width or MLP_WIDTH) if self.method == "mlp" else None)
-        return self if self.width is not None else replace(self, width=PAPER_WIDTHS.get(self.dataset, 2000))
-
-    def method_options(self) -> dict[str, Any]:
-        """The options that the method's constructor takes; one that it does not take is refused."""
-        from gatefit.methods import method_class
-
-        accepted = inspect.signature(method_class(self.method).__init__).parameters
-        options: dict[str, Any] = {"initialisation": self.initialisation}
-        given = {
-            "sigma": self.sigma,
-            "temperature": self.temperature,
-            "backward_basis": self.backward_basis,
-            "epsilon": self.epsilon,
-            "corner_activation": self.corner_activation,
-            "snap": self.snap,
-            "surrogate": self.surrogate,
-            "noise_scale": self.noise_scale,
-            "noise_in": self.noise_in,
-            "noise_steps": self.noise_steps,
-            "learnable_temperature": self.learnable_temperature or None,
-        }
-        for name, value in given.items():
-            if value is None:
-                continue
-            if name not in accepted:
-                takes = [option for option in given if option in accepted]
-                raise ValueError(f"{self.method} has no option {name}; it takes {', '.join(takes)}")
-            options[name] = value
-        return options
 
     def dataset_options(self) -> dict[str, Any]:
         """The options that the data set's loader takes."""
@@ -198,6 +83,173 @@ class RunConfig:
         if self.split_seed:
             options["split_seed"] = self.split_seed
         return options
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig(Section):
+    """What is trained: a gate method in layers of gates, their wiring, and the readout."""
+
+    method: Annotated[str, _help("gate method")] = "multilinear-covjac"
+    width: Annotated[int | None, _help("gates a layer; a multiple of the classes (default: the data set's)")] = None
+    depth: Annotated[_Count, _help("layers")] = 6
+    wiring: Annotated[str, _help("unique, stride, random or local")] = "unique"
+    wiring_seed: Annotated[int, _help("seed of the wiring")] = 0
+    reach: Annotated[
+        int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
+    ] = None
+    readout: Annotated[str, _help("group-sum or linear")] = "group-sum"
+    readout_temperature: Annotated[
+        float | None, _help("temperature of the class scores (default: 0.36 √(gates a class))")
+    ] = None
+    initialisation: Annotated[str, _help("normal or residual (leaning to the identity)")] = "normal"
+    sigma: Annotated[
+        float | None, _help("standard deviation of the initial parameters (default: 1, residual 0.25)")
+    ] = None
+    temperature: Annotated[float | None, _help("temperature of covjac, hard-st or gumbel-st (default 1)")] = None
+    learnable_temperature: Annotated[bool, _help("covjac: learn the temperature of each layer")] = False
+    backward_basis: Annotated[
+        str | None, _help("multilinear-ste: canonical, walsh, smoothed, expected-value, uniform")
+    ] = None
+    epsilon: Annotated[float | None, _help("multilinear-ste: epsilon of the smoothed basis (default 0.2)")] = None
+    corner_activation: Annotated[
+        str | None,
+        _help("iwp: sigmoid, sin01 or identity (soft, not Boolean); iwp-ste: identity, sigmoid or sin01"),
+    ] = None
+    snap: Annotated[
+        str | None, _help("iwp-ste: to the nearest corners (default) or codebook, the nearest coefficients")
+    ] = None
+    surrogate: Annotated[
+        str | None,
+        _help(
+            "iwp-ste, multilinear-ste: gradients of the gate that is snapped (default) or of the continuous polynomial"
+        ),
+    ] = None
+    noise_scale: Annotated[float | None, _help("gumbel-st: factor on the noise (default 1)")] = None
+    noise_in: Annotated[str | None, _help("gumbel-st: where noise enters: both (default), forward or backward")] = None
+    noise_steps: Annotated[
+        int | None, _help("gumbel-st: steps over which the noise fades to nothing (default: never)")
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reach is not None and self.wiring != "local":
+            raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
+
+    def method_options(self) -> dict[str, Any]:
+        """The options that the method's constructor takes; one that it does not take is refused."""
+        from gatefit.methods import method_class
+
+        accepted = method_class(self.method).options()
+        options: dict[str, Any] = {"initialisation": self.initialisation}
+        for name in METHOD_OPTIONS:
+            value = getattr(self, name)
+            if value is None or value is False:
+                continue
+            if name not in accepted:
+                takes = [option for option in METHOD_OPTIONS if option in accepted]
+                raise ValueError(f"{self.method} has no option {name}; it takes {', '.join(takes)}")
+            options[name] = value
+        return options
+
+
+METHOD_OPTIONS: Final = (
+    "sigma", "temperature", "backward_basis", "epsilon", "corner_activation", "snap", "surrogate", "noise_scale",
+    "noise_in", "noise_steps", "learnable_temperature",
+)  # fmt: skip
+"""Fields of a network that are its method's, each of which only some methods take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserConfig(Section):
+    """How a network is trained."""
+
+    steps: Annotated[_Count, _help("training steps")] = 50_000
+    batch_size: Annotated[_Count, _help("samples a step; the whole set where it is smaller")] = 512
+    learning_rate: Annotated[float, Meta(gt=0), _Finite, _help("Adam's learning rate")] = 0.01
+    beta1: Annotated[_Decay, _help("Adam's decay of the first moment")] = 0.9
+    beta2: Annotated[_Decay, _help("Adam's decay of the second moment")] = 0.999
+    weight_decay: Annotated[float, Meta(ge=0), _Finite, _help("decoupled weight decay")] = 0.0
+    schedule: Annotated[Schedule, _help("learning rate over the run: constant, cosine or linear")] = "constant"
+    warmup: Annotated[_NotNegative, _help("steps of linear warm-up")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig(Section):
+    """When a network is measured, and when training ends early."""
+
+    evaluate_every: Annotated[_Count, _help("steps between evaluations and checkpoints")] = 1000
+    patience: Annotated[
+        _Count | None,
+        _help("stop after so many evaluations of the validation set without improvement; needs validation_fraction"),
+    ] = None
+    whole_batches: Annotated[bool, _help("evaluate the whole batches at the beginning of the test set too")] = False
+
+
+SectionType = TypeVar("SectionType", bound=Section)
+
+
+# The last base's fields come first.
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
+    """Everything that determines a run's result."""
+
+    seed: Annotated[int, _help("seed of parameters, noise and data order")] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_patience()
+
+    def check_patience(self) -> None:
+        """Refuse to stop by the test set: an accuracy that decided when to stop is not one on unseen samples."""
+        if self.patience is not None and not self.validation_fraction:
+            raise ValueError(
+                f"patience={self.patience} needs a validation set, and validation_fraction is 0: the test set must not "
+                "decide when training ends; set validation_fraction too, to 0.1 for example, or leave patience out"
+            )
+
+    @classmethod
+    def of(cls, *sections: Section, seed: int = 0) -> "RunConfig":
+        """The run of these sections; of one that is not given, its defaults."""
+        values = {f.name: getattr(section, f.name) for section in sections for f in fields(section)}
+        return cls(**values, seed=seed)
+
+    @property
+    def data(self) -> DataConfig:
+        """What is read."""
+        return self.section(DataConfig)
+
+    @property
+    def network(self) -> NetworkConfig:
+        """What is trained."""
+        return self.section(NetworkConfig)
+
+    @property
+    def optimiser(self) -> OptimiserConfig:
+        """How."""
+        return self.section(OptimiserConfig)
+
+    @property
+    def evaluation(self) -> EvaluationConfig:
+        """When it is measured."""
+        return self.section(EvaluationConfig)
+
+    def section(self, kind: type[SectionType]) -> SectionType:
+        """The part of this run that ``kind`` describes, by itself."""
+        return kind(**{f.name: getattr(self, f.name) for f in fields(kind)})
+
+    @property
+    def identity(self) -> str:
+        """Twelve hex digits that name this configuration."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]
+
+    def resolved(self) -> "RunConfig":
+        """The same run with the data set's default width of a logic network written out."""
+        if self.width is not None or self.method not in GATE_METHODS:
+            return self
+        from gatefit.datasets.registry import default_width
+
+        return replace(self, width=default_width(self.dataset))
 
     def to_json(self) -> str:
         """Canonical JSON."""
@@ -220,7 +272,7 @@ class RunConfig:
         config = object.__new__(cls)
         for f in fields(cls):
             object.__setattr__(config, f.name, content.get(f.name, f.default))
-        config._check_fields()
+        super(RunConfig, config).__post_init__()
         return config
 
     def differences(self, other: "RunConfig") -> list[str]:
@@ -229,32 +281,63 @@ class RunConfig:
         return [f"{name}: {theirs[name]!r} there, {mine[name]!r} here" for name in mine if mine[name] != theirs[name]]
 
 
-def can_train_side_by_side(config: RunConfig) -> bool:
-    """Whether seeds of it as blocks of one network (``training.side_by_side``) are independent to the bit.
+@dataclass(frozen=True)
+class Option:
+    """A field as an option of the command line: a plain type (``int | None``), and the section it is of."""
 
-    Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
-    (the free variants), which rounds an element by its place in the array.
-    """
-    independent = config.readout == "group-sum" and not config.learnable_temperature
-    return independent and config.patience is None and not config.method.endswith("-free")
-
-
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    name: str
+    kind: Any
+    default: Any
+    help: str
+    section: str
 
 
-def _fits(value: Any, annotation: Any) -> bool:
-    kinds = _kinds(annotation)
-    if value is None:
-        return type(None) in kinds
-    if isinstance(value, bool):
-        return bool in kinds
-    return isinstance(value, tuple(kinds)) or (isinstance(value, int) and float in kinds)
+def option_of(field: "Field[Any]") -> Option:
+    """The option that sets a field of ``RunConfig``."""
+    text = next(meta.description for meta in get_args(field.type)[1:] if meta.description)
+    section = next((title for title, kind in _TITLES.items() if field.name in kind.__dataclass_fields__), "Run")
+    return Option(field.name, _plain(field.type), field.default, text, section)
 
 
-def _convert(value: Any, annotation: Any) -> Any:
-    return float(value) if float in _kinds(annotation) and value is not None else value
+_TITLES: Final[dict[str, type[Section]]] = {
+    "Data": DataConfig,
+    "Network": NetworkConfig,
+    "Optimiser": OptimiserConfig,
+    "Evaluation": EvaluationConfig,
+}
 
 
-def _words(annotation: Any) -> str:
-    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in _kinds(annotation))
+def _plain(kind: Any) -> Any:
+    """A type without what was annotated to it; words of a choice are words."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    if get_origin(kind) is Literal:
+        return str
+    parts = [_plain(part) for part in get_args(kind)]
+    return Union[tuple(parts)] if parts else kind  # noqa: UP007 -- of types that are known only here
+
+
+def _checked(name: str, value: Any, kind: Any) -> Any:
+    for plain in (int, float, str):
+        # Numbers and words of numpy's are such ones too.
+        if isinstance(value, plain) and not isinstance(value, bool):
+            value = plain(value)
+            break
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explanation(name, value, kind, str(error))) from None
+
+
+_WORDS: Final = {"int": "a whole number", "float": "a finite number", "str": "a word", "bool": "True or False"}
+
+
+def _explanation(name: str, value: Any, kind: Any, error: str) -> str:
+    """msgspec's "Expected `int | null`, got `str`" as "width must be a whole number or None, got '40'"."""
+    choices = get_args(get_args(kind)[0]) if get_origin(get_args(kind)[0]) is Literal else ()
+    if choices:
+        return f"unknown {name} {value!r}; choose one of {', '.join(choices)}"
+    expected, bound = re.match(r"Expected `([^`]*)`(?: ([<>]=? [\d.]+)$)?", error).groups()  # type: ignore[union-attr]
+    words = " or ".join("None" if word == "null" else _WORDS[word] for word in expected.split(" | "))
+    limit = f" {bound.removesuffix('.0')}" if bound else ""
+    return f"{name} must be {words}{limit}, got {value!r}"

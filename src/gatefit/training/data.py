@@ -79,3 +79,5 @@ class TrainingData:
     keep_best: bool = False
     whole_batches: int | None = None
     """How many samples at the beginning of the test set are whole batches, where they are evaluated apart."""
+    digest: str = ""
+    """Of the data set that it is made from, where that is known: processes that share a run must have the same."""

@@ -18,7 +18,6 @@ from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
 from gatefit.diagnostics.batch import ProbeBatch
 from gatefit.diagnostics.probe import probe
-from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
@@ -99,15 +98,15 @@ class DiagnosticsObserver(Observer):
         self.write, self.data, self.names = write, data, names
         self._batches: list[ProbeBatch] = []
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: torch.nn.Module, state: TrainingState) -> None:
         """The untrained network, where it is one."""
         self._batches = probe_batches(config, self.data)
         if state.step == 0:
             self._probe(0, network)
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: torch.nn.Module, metrics: dict[str, Any]) -> None:
         """The network of this evaluation."""
         self._probe(state.step, network)
 
-    def _probe(self, step: int, network: LogicNetwork) -> None:
+    def _probe(self, step: int, network: torch.nn.Module) -> None:
         self.write(step, probe(network, self._batches, names=self.names))

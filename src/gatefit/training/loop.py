@@ -1,16 +1,22 @@
-"""The training loop: the paper's protocol, resumable to the bit, observed but never printing.
+"""The training loop, the only one: resumable to the bit, observed but never printing.
 
     step t:  x, y = data[order(t)];   L = cross-entropy(network(x), y)  or  squared error;   Adam
+
+Who computes a step is a ``Strategy``: this process for one network; for several seeds laid side by side as one network
+(``side_by_side``); several processes, each with its part of the batch (``parallel``). What is trained is a
+``LogicNetwork``, or any ``TrainableModel``.
 
 Everything random is in the checkpoint or a pure function of the configuration, so that a run killed at any moment
 and resumed ends with the same bits as one that was not. Results do not depend on the number of threads.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from gatefit._requires import require
 
@@ -19,14 +25,15 @@ require("torch", "train", "training")
 import numpy as np
 import torch
 from jaxtyping import Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
 from gatefit.ops.cross_entropy import cross_entropy
+from gatefit.ops.stack import Batch
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from gatefit.training.config import RunConfig
+from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
 from gatefit.training.order import DataOrder
@@ -36,19 +43,46 @@ class TrainingDivergedError(ArithmeticError):
     """The loss is no longer a finite number."""
 
 
+class NothingToTrainError(RuntimeError):
+    """The process that keeps the run's files found it finished, or left without one: there is nothing to share."""
+
+
+class TrainableModel(nn.Module, ABC):
+    """A model of another kind than ``LogicNetwork`` for the loop: scores of bits, and no circuit."""
+
+    gate_layers: ClassVar[tuple[()]] = ()
+    file_format: ClassVar[str]
+    """What its file says that it is."""
+
+    @abstractmethod
+    def forward(self, x: Batch) -> Tensor:
+        """Class scores (batch, classes) while training; ``NotBooleanError`` in eval mode."""
+
+    @abstractmethod
+    def soft_scores(self, x: Batch) -> Tensor:
+        """Class scores without gradients, whatever the mode."""
+
+    def make_optimiser(self, config: OptimiserConfig) -> torch.optim.Optimizer:
+        """What takes the steps; by default what a ``LogicNetwork`` has."""
+        return adam(config, self)
+
+
+Model: TypeAlias = LogicNetwork | TrainableModel
+
+
 class Observer:
     """What may watch a run. Override what you need; nothing is measured for an observer that is not there."""
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
 
-    def stepped(self, state: TrainingState, network: LogicNetwork, loss: float) -> None:
+    def stepped(self, state: TrainingState, network: nn.Module, loss: float) -> None:
         """After every step; gradients are still there."""
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """After every evaluation."""
 
-    def finished(self, state: TrainingState, network: LogicNetwork) -> None:
+    def finished(self, state: TrainingState, network: nn.Module) -> None:
         """After the last step of this process."""
 
 
@@ -69,7 +103,7 @@ class TrainingResult:
         return summary(self.state.metrics, validated=self.validated)
 
 
-def learning_rate(config: RunConfig, step: int) -> float:
+def learning_rate(config: OptimiserConfig, step: int) -> float:
     """The rate of step ``step``, counted from 0: a pure function of the configuration."""
     rate = config.learning_rate
     if step < config.warmup:
@@ -82,7 +116,12 @@ def learning_rate(config: RunConfig, step: int) -> float:
     return rate
 
 
-def make_optimiser(config: RunConfig, network: LogicNetwork) -> torch.optim.Optimizer:
+def make_optimiser(config: OptimiserConfig, network: Model) -> torch.optim.Optimizer:
+    """The model's own, or Adam."""
+    return network.make_optimiser(config) if isinstance(network, TrainableModel) else adam(config, network)
+
+
+def adam(config: OptimiserConfig, network: nn.Module) -> torch.optim.Optimizer:
     """Adam over all parameters, with decoupled weight decay where it is asked for."""
     return Adam(
         network.parameters(),
@@ -101,112 +140,173 @@ def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
-def batch_loss(network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
+def batch_loss(network: Model, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
     """The mean loss of these samples."""
     weights = None if data.train_weights is None else data.train_weights[indices]
     return loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
 
 
-class Alone:
-    """The only process of a run. Several that share its batches are a ``parallel.Team``."""
+@dataclass
+class Learner:
+    """One network in training: what trains it, who watches it, where its checkpoints are, how far it has come."""
 
-    def restore(
-        self, folder: Path | None, config: RunConfig, network: LogicNetwork, optimiser: torch.optim.Optimizer
-    ) -> TrainingState | None:
-        """Take network and optimiser from the newest checkpoint; None if there is none."""
-        return load_checkpoint(folder, config, network, optimiser) if folder is not None else None
+    config: RunConfig
+    network: Model
+    folder: Path | None = None
+    observers: Sequence[Observer] = ()
+    state: TrainingState = field(default_factory=TrainingState)
+    optimiser: torch.optim.Optimizer = field(init=False)
 
-    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> float:
-        """The batch's mean loss; its gradient is left in the parameters, where it is finite."""
-        loss = batch_loss(network, data, indices)
+    def __post_init__(self) -> None:
+        self.optimiser = make_optimiser(self.config, self.network)
+
+    def restore(self) -> bool:
+        """Take network, optimiser and state from the newest checkpoint, where there is one."""
+        found = load_checkpoint(self.folder, self.config, self.network, self.optimiser) if self.folder else None
+        self.state = found or self.state
+        return found is not None
+
+
+class Strategy:
+    """Who computes the steps, and what is evaluated: here this process, one network, both sets.
+
+    The loop calls ``begin``, then ``backward`` for every step and ``evaluate`` for every learner where it is due, then
+    ``end``. A strategy leaves the gradients of a step in the parameters of the optimiser that ``begin`` returns.
+    """
+
+    tells_steps: bool = True
+    """Whether observers are told of single steps."""
+    writes: bool = True
+    """Whether this process keeps the run's files."""
+
+    def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
+        """Go on from checkpoints where there are some; returns the optimiser that takes the steps."""
+        (learner,) = learners
+        learner.restore()
+        return learner.optimiser
+
+    def backward(
+        self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
+    ) -> list[float]:
+        """Each learner's mean loss over its batch; gradients are left in the parameters where all are finite."""
+        loss = batch_loss(learners[0].network, data, batches[0])
         value = float(loss.detach())
         if math.isfinite(value):
             loss.backward()
-        return value
+        return [value]
 
-    def evaluate(
-        self, network: LogicNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, state: TrainingState
-    ) -> dict[str, Any]:
+    def evaluate(self, learner: Learner, data: TrainingData) -> dict[str, Any]:
         """One more row of the log."""
-        return evaluation(network, data, state)
+        return evaluation(learner.network, data, learner.state)
+
+    def end(self, learners: Sequence[Learner]) -> None:
+        """After the last step of this process."""
+
+    def agreed(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+        """``should_stop`` of all that compute."""
+        return should_stop
+
+    def announced(self) -> AbstractContextManager[None]:
+        """A run begins in here; where it does not, whoever waits for it is told."""
+        return nullcontext()
 
 
 def train(
     config: RunConfig,
-    network: LogicNetwork,
+    network: Model,
     data: TrainingData,
     *,
     folder: Path | None = None,
     observers: Sequence[Observer] = (),
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
-    worker: Alone | None = None,
+    strategy: Strategy | None = None,
 ) -> TrainingResult:
     """Train ``network`` for ``config.steps`` steps; with ``folder``, from and to its checkpoints.
 
-    ``should_stop`` is asked after every step; a run that is stopped saves first, and can be resumed. ``worker`` is
-    this process among several that train one network together (``training.parallel``).
+    ``should_stop`` is asked after every step; a run that is stopped saves first, and can be resumed.
     """
-    worker = worker or Alone()
-    config.check_patience()
-    optimiser = make_optimiser(config, network)
-    state = worker.restore(folder, config, network, optimiser) or TrainingState()
-    order = DataOrder(data.train.samples, config.batch_size, config.seed)
-    finished = True
-    with training_threads(threads):
-        network.train()
-        for observer in observers:
-            observer.started(config, network, state)
-        while state.step < config.steps and not _patience_is_over(config, state):
-            loss = _step(config, network, optimiser, data, order, state, worker)
-            for observer in observers:
-                observer.stepped(state, network, loss)
-            due = state.step % config.evaluate_every == 0 or state.step == config.steps
-            if due:
-                row = worker.evaluate(network, optimiser, data, state)
-                for observer in observers:
-                    observer.evaluated(state, network, row)
-            stopping = should_stop()
-            if folder is not None and (due or stopping):
-                save_checkpoint(folder, config, network, optimiser, state)
-            if stopping and state.step < config.steps:
-                finished = False
-                break
-        if finished and state.best is not None:
-            network.load_state_dict(state.best)
-        network.eval()
-        for observer in observers:
-            observer.finished(state, network)
-    return TrainingResult(state, finished, validated=data.keep_best)
+    learner = Learner(config, network, folder, observers)
+    return train_together([learner], data, strategy=strategy, should_stop=should_stop, threads=threads)[0]
+
+
+def train_together(
+    learners: Sequence[Learner],
+    data: TrainingData,
+    *,
+    strategy: Strategy | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+) -> list[TrainingResult]:
+    """Train learners step by step with one another, as ``strategy`` has it (None: one, by this process)."""
+    strategy = strategy or Strategy()
+    should_stop = strategy.agreed(should_stop)
+    with strategy.announced():
+        for each in learners:
+            each.config.check_patience()
+        optimiser = strategy.begin(learners, data)
+        orders = [DataOrder(data.train.samples, each.config.batch_size, each.config.seed) for each in learners]
+        # They stand at the same step, and their configurations differ in nothing that this loop asks for.
+        config, first = learners[0].config, learners[0].state
+        finished = True
+        with training_threads(threads):
+            for each in learners:
+                each.network.train()
+                for observer in each.observers:
+                    observer.started(each.config, each.network, each.state)
+            while first.step < config.steps and not _patience_is_over(config, first):
+                _step(learners, optimiser, data, orders, strategy)
+                due = first.step % config.evaluate_every == 0 or first.step == config.steps
+                for each in learners if due else ():
+                    row = strategy.evaluate(each, data)
+                    for observer in each.observers:
+                        observer.evaluated(each.state, each.network, row)
+                stopping = should_stop()
+                for each in learners if due or stopping else ():
+                    if each.folder is not None:
+                        save_checkpoint(each.folder, each.config, each.network, each.optimiser, each.state)
+                if stopping and first.step < config.steps:
+                    finished = False
+                    break
+            strategy.end(learners)
+            for each in learners:
+                if finished and each.state.best is not None:
+                    each.network.load_state_dict(each.state.best)
+                each.network.eval()
+                for observer in each.observers:
+                    observer.finished(each.state, each.network)
+    return [TrainingResult(each.state, finished, validated=data.keep_best) for each in learners]
 
 
 def _step(
-    config: RunConfig,
-    network: LogicNetwork,
+    learners: Sequence[Learner],
     optimiser: torch.optim.Optimizer,
     data: TrainingData,
-    order: DataOrder,
-    state: TrainingState,
-    worker: Alone,
-) -> float:
-    rate = learning_rate(config, state.step)
+    orders: Sequence[DataOrder],
+    strategy: Strategy,
+) -> None:
+    config, step = learners[0].config, learners[0].state.step
+    rate = learning_rate(config, step)
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.zero_grad(set_to_none=True)
-    value = worker.backward(network, data, order.indices(state.step))
-    if not math.isfinite(value):
-        raise TrainingDivergedError(
-            f"the loss is {value} at step {state.step + 1}; lower learning_rate={config.learning_rate}, "
-            "or check the targets for NaN"
-        )
+    losses = strategy.backward(learners, data, [order.indices(step) for order in orders])
+    for each, value in zip(learners, losses, strict=True):
+        if not math.isfinite(value):
+            whose = f" of seed {each.config.seed}" if len(learners) > 1 else ""
+            raise TrainingDivergedError(
+                f"the loss{whose} is {value} at step {step + 1}; lower learning_rate={config.learning_rate}, "
+                "or check the targets for NaN"
+            )
     optimiser.step()
-    state.step += 1
-    state.loss_sum += value
-    state.loss_count += 1
-    return value
+    for each, value in zip(learners, losses, strict=True):
+        state = each.state
+        state.step, state.loss_sum, state.loss_count = step + 1, state.loss_sum + value, state.loss_count + 1
+        for observer in each.observers if strategy.tells_steps else ():
+            observer.stepped(state, each.network, value)
 
 
-def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
+def evaluation(network: Model, data: TrainingData, state: TrainingState) -> dict[str, Any]:
     """One row of the log: both sets, hard and soft, with the gaps."""
     row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / max(1, state.loss_count)}
     for name, source, targets, whole in (
@@ -219,7 +319,7 @@ def evaluation(network: LogicNetwork, data: TrainingData, state: TrainingState) 
     return record(row, network, data, state)
 
 
-def record(row: dict[str, Any], network: LogicNetwork, data: TrainingData, state: TrainingState) -> dict[str, Any]:
+def record(row: dict[str, Any], network: nn.Module, data: TrainingData, state: TrainingState) -> dict[str, Any]:
     """Add a row to the log, and keep the network where it is the best so far and that is asked for."""
     state.loss_sum, state.loss_count = 0.0, 0
     if data.keep_best:
@@ -231,7 +331,7 @@ def record(row: dict[str, Any], network: LogicNetwork, data: TrainingData, state
     return row
 
 
-def _patience_is_over(config: RunConfig, state: TrainingState) -> bool:
+def _patience_is_over(config: EvaluationConfig, state: TrainingState) -> bool:
     if config.patience is None or not state.metrics:
         return False
     reached = [deployed(row, "test") for row in state.metrics]

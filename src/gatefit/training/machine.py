@@ -8,8 +8,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from gatefit.training.config import BASELINES, RunConfig
-
 FIELDS: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch", "numba", "numpy")
 
 
@@ -26,17 +24,16 @@ def machine() -> dict[str, Any]:
     }
 
 
-def same_bits_on(config: RunConfig) -> str:
-    """On which machines this run has the same bits, with the same versions; see docs/training.md.
+def same_bits_on(own_kernels_alone: bool) -> str:
+    """On which machines a run has the same bits, with the same versions; see docs/training.md.
 
     Kernels write down the order of their sums, and torch's part of a run is the same with AVX2 and with AVX-512. Matrix
-    products (a linear readout, the baselines) and a sigmoid of activations (the free variants) are not.
+    products and torch's own functions of activations are not.
     """
     import torch
 
     vectors = torch.backends.cpu.get_cpu_capability()
-    by_kernels = config.method not in BASELINES and config.readout != "linear" and not config.method.endswith("-free")
-    if by_kernels and vectors in ("AVX2", "AVX512"):
+    if own_kernels_alone and vectors in ("AVX2", "AVX512"):
         return "x86-64 with AVX2"
     return f"{platform.machine()} with {vectors}, {_processor()}"
 

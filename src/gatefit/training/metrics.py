@@ -8,7 +8,8 @@
 For regression A is R², the coefficient of determination.
 """
 
-from typing import Any
+import contextlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,16 +20,19 @@ from gatefit.methods import NotBooleanError
 from gatefit.network import LogicNetwork
 from gatefit.training.data import BitSource
 
+if TYPE_CHECKING:
+    from gatefit.training.loop import Model
+
 EVALUATION_BATCH = 1024
 
 
-def scores_of(network: LogicNetwork, source: BitSource, *, soft: bool, batch: int = EVALUATION_BATCH) -> Tensor:
+def scores_of(network: "Model", source: BitSource, *, soft: bool, batch: int = EVALUATION_BATCH) -> Tensor:
     """Scores of every sample, batch by batch: of the deployed network, or of the network as it is trained."""
     parts = []
     was_training = network.training
     network.eval()
     try:
-        with torch.no_grad(), noise_kept(network):
+        with torch.no_grad(), noise_kept(network) if isinstance(network, LogicNetwork) else contextlib.nullcontext():
             for start in range(0, source.samples, batch):
                 x = source.batch(np.arange(start, min(start + batch, source.samples)))
                 parts.append(network.soft_scores(x) if soft else network(x))
@@ -47,7 +51,7 @@ def agreement(scores: Tensor, targets: Tensor) -> float:
 
 
 def evaluate(
-    network: LogicNetwork, source: BitSource, targets: Tensor, *, whole_batches: int | None = None
+    network: "Model", source: BitSource, targets: Tensor, *, whole_batches: int | None = None
 ) -> dict[str, float | None]:
     """Hard and soft agreement on one set; hard is None for a network that is not Boolean.
 

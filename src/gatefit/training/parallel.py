@@ -7,6 +7,9 @@
 So the result is that of one process up to the order in which a batch is summed. The first process, the leader,
 evaluates and writes; the others hold the same network and wait. A checkpoint says nothing of how many processes wrote
 it: a run may go on with another number, or with one. What is sent is numbers and safetensors, never pickled objects.
+
+    with process_group() as group:                      # None where the process was started by itself
+        runs = execute_together([config], strategy=group)    # the leader's run; none in the others
 """
 
 import contextlib
@@ -28,14 +31,9 @@ import torch.distributed as dist
 from jaxtyping import Int64
 from torch import Tensor
 
-from gatefit.datasets import Dataset, load_dataset
-from gatefit.network import LogicNetwork
-from gatefit.training import runs
-from gatefit.training.checkpoint import TrainingState, checkpoint_name, load_checkpoint
-from gatefit.training.config import RunConfig
+from gatefit.training.checkpoint import checkpoint_name
 from gatefit.training.data import TrainingData
-from gatefit.training.loop import Alone, Observer, TrainingResult, batch_loss, evaluation, record
-from gatefit.training.loop import train as train_alone
+from gatefit.training.loop import Learner, NothingToTrainError, Strategy, batch_loss, evaluation, record
 
 TIMEOUT: Final = 600.0
 """Seconds without an answer after which a process gives up: longer than the leader's longest evaluation."""
@@ -47,27 +45,17 @@ class ParallelError(RuntimeError):
     """The processes of a run cannot work together, or no longer."""
 
 
-class _NothingToDo(ParallelError):
-    """The leader found the run finished, or left without one."""
-
-
-class Team(Alone):
-    """This process among those that train one run; made by ``joined``."""
+class ProcessGroup(Strategy):
+    """This process among those that train one run; made by ``process_group``."""
 
     def __init__(self, timeout: float) -> None:
         self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
-        self.subject = ""
-        """What all must agree on before they begin: configuration, data set and versions."""
+        self.writes = self.rank == 0
         self._met = False
         self._wants_to_stop: Callable[[], bool] = lambda: False
         self._stopping = False
 
-    @property
-    def leads(self) -> bool:
-        """Whether this process evaluates and writes."""
-        return self.rank == 0
-
-    def agreeing(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+    def agreed(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
         """``should_stop`` of all processes: one that is asked to stop stops them all, after the same step."""
         self._wants_to_stop, self._stopping = should_stop, False
         return lambda: self._stopping
@@ -76,28 +64,32 @@ class Team(Alone):
         """The rows of a batch that are this process's own."""
         return slice(self.rank * batch // self.size, (self.rank + 1) * batch // self.size)
 
-    def restore(
-        self, folder: Path | None, config: RunConfig, network: LogicNetwork, optimiser: torch.optim.Optimizer
-    ) -> TrainingState | None:
+    def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """All begin with what the leader has: its newest checkpoint, or else its first parameters."""
-        if folder is not None and not self.leads:
-            raise ValueError(f"process {self.rank} was given the folder {folder}; only the first process writes")
-        state = super().restore(folder, config, network, optimiser)
-        self._meet(_READY)
+        (learner,) = learners
+        if learner.folder is not None and not self.writes:
+            raise ValueError(f"process {self.rank} was given the folder {learner.folder}; only the first one writes")
+        restored = learner.restore()
+        self._meet(_READY, _subject(learner, data))
         content = b""
-        if folder is not None and state is not None:
-            content = (folder / checkpoint_name(state.step)).read_bytes()
+        if restored and learner.folder is not None:
+            content = (learner.folder / checkpoint_name(learner.state.step)).read_bytes()
         content = self._send(content)
         if not content:
-            self._copy_from_leader([*network.parameters(), *network.buffers()])
-        elif not self.leads:
+            self._copy_from_leader([*learner.network.parameters(), *learner.network.buffers()])
+        elif not self.writes:
             with tempfile.TemporaryDirectory() as copy:
                 (Path(copy) / checkpoint_name(0)).write_bytes(content)
-                state = load_checkpoint(Path(copy), config, network, optimiser)
-        return state
+                learner.folder = Path(copy)
+                learner.restore()
+                learner.folder = None
+        return learner.optimiser
 
-    def backward(self, network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> float:
+    def backward(
+        self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
+    ) -> list[float]:
         """The whole batch's mean loss, and its gradient in the parameters: the sum of all processes' parts."""
+        network, indices = learners[0].network, batches[0]
         own = indices[self.part(len(indices))]
         share = _share(data, own, indices)
         if not len(own):
@@ -114,53 +106,52 @@ class Team(Alone):
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
         self._stopping = bool(bucket[-1] > 0)
-        return float(bucket[-2])
+        return [float(bucket[-2])]
 
-    def evaluate(
-        self, network: LogicNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, state: TrainingState
-    ) -> dict[str, Any]:
+    def evaluate(self, learner: Learner, data: TrainingData) -> dict[str, Any]:
         """The leader evaluates and tells the others, who take over its parameters.
 
         Processors of one kind have the same bits anyway; where they differ, nothing drifts apart.
         """
-        moments = [optimiser.state[p][name] for p in network.parameters() for name in sorted(optimiser.state[p])]
-        self._copy_from_leader([*network.parameters(), *moments])
-        if self.leads:
-            row = evaluation(network, data, state)
+        network, moments = learner.network, learner.optimiser.state
+        own = [moments[p][name] for p in network.parameters() for name in sorted(moments[p])]
+        self._copy_from_leader([*network.parameters(), *own])
+        if self.writes:
+            row = evaluation(network, data, learner.state)
             self._send(json.dumps(row).encode())
             return row
-        return record(json.loads(self._send(b"")), network, data, state)
+        return record(json.loads(self._send(b"")), network, data, learner.state)
 
     @contextlib.contextmanager
-    def introduced(self) -> Iterator[None]:
-        """A run begins in here (``restore``); where it does not, the others are told, and do not wait for it."""
+    def announced(self) -> Iterator[None]:
+        """A run begins in here (``begin``); where it does not, the others are told, and do not wait for it."""
         self._met = False
         try:
             yield
         except Exception:
             if not self._met:
-                with contextlib.suppress(ParallelError):
+                with contextlib.suppress(ParallelError, NothingToTrainError):
                     self._meet(_FAILED)
             raise
         if not self._met:
-            with contextlib.suppress(_NothingToDo):
+            with contextlib.suppress(NothingToTrainError):
                 self._meet(_NOTHING_TO_DO)
 
     def wait_for_all(self) -> None:
         """Nobody leaves before the leader has written."""
         self._collective(dist.all_reduce, torch.zeros(1))
 
-    def _meet(self, status: int) -> None:
+    def _meet(self, status: int, subject: str = "") -> None:
         """Wait for all to have something to begin with, and refuse to begin with different things."""
         self._met = True
-        own = torch.tensor([status, *hashlib.sha256(self.subject.encode()).digest()], dtype=torch.uint8)
+        own = torch.tensor([status, *hashlib.sha256(subject.encode()).digest()], dtype=torch.uint8)
         everyone = [torch.empty_like(own) for _ in range(self.size)]
         self._collective(dist.all_gather, everyone, own)
         failed = [rank for rank, each in enumerate(everyone) if each[0] == _FAILED]
         if failed:
             raise ParallelError(f"process {_names(failed)} could not begin, see the message there; nothing was trained")
         if everyone[0][0] == _NOTHING_TO_DO:
-            raise _NothingToDo("process 0 has nothing to train")
+            raise NothingToTrainError("process 0 has nothing to train")
         others = [rank for rank, each in enumerate(everyone) if not torch.equal(each[1:], everyone[0][1:])]
         if others:
             raise ParallelError(
@@ -176,7 +167,7 @@ class Team(Alone):
         """The leader's ``content``, everywhere."""
         length = torch.tensor(len(content))
         self._collective(dist.broadcast, length, 0)
-        if not self.leads:
+        if not self.writes:
             content = bytes(int(length))
         if content:
             words = torch.frombuffer(bytearray(content), dtype=torch.uint8)
@@ -199,7 +190,7 @@ class Team(Alone):
 
 
 @contextlib.contextmanager
-def joined(*, timeout: float = TIMEOUT) -> Iterator[Team | None]:
+def process_group(*, timeout: float = TIMEOUT) -> Iterator[ProcessGroup | None]:
     """The processes that torchrun started this one with; None where it was started by itself.
 
     A process that fails before the first step tells the others. On the CPU they talk by gloo, on CUDA by NCCL.
@@ -220,58 +211,12 @@ def joined(*, timeout: float = TIMEOUT) -> Iterator[Team | None]:
         address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         raise ParallelError(f"cannot meet the other processes at {address} ({error}); start them together") from error
     try:
-        team = Team(timeout)
-        with team.introduced():
-            yield team
-        team.wait_for_all()
+        group = ProcessGroup(timeout)
+        with group.announced():
+            yield group
+        group.wait_for_all()
     finally:
         dist.destroy_process_group()
-
-
-def train(
-    config: RunConfig,
-    network: LogicNetwork,
-    data: TrainingData,
-    team: Team,
-    *,
-    folder: Path | None = None,
-    observers: Sequence[Observer] = (),
-    should_stop: Callable[[], bool] = lambda: False,
-    threads: int | None = None,
-) -> TrainingResult:
-    """As ``loop.train``, by all processes of ``team``, each of which calls this; only the leader has a ``folder``."""
-    with team.introduced():
-        team.subject = _subject(config, "")
-        agreed: dict[str, Any] = {"should_stop": team.agreeing(should_stop), "worker": team}
-        return train_alone(config, network, data, folder=folder, observers=observers, threads=threads, **agreed)
-
-
-def execute(
-    config: RunConfig,
-    team: Team,
-    *,
-    folder: Path | None = None,
-    data_dir: Path | None = None,
-    observers: Sequence[Observer] = (),
-    should_stop: Callable[[], bool] = lambda: False,
-    threads: int | None = None,
-    dataset: Dataset | None = None,
-) -> runs.Run | None:
-    """As ``runs.execute``, by all processes of ``team``: the leader's run, and None in the others.
-
-    The folder is the leader's alone: on several machines it need not be shared. The data must be on each of them.
-    """
-    config = config.resolved()
-    agreed: dict[str, Any] = {"should_stop": team.agreeing(should_stop), "worker": team}
-    with contextlib.suppress(_NothingToDo), team.introduced():
-        if dataset is None:
-            dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
-        team.subject = _subject(config, dataset.digest)
-        if team.leads:
-            return runs.execute(config, folder=folder, dataset=dataset, observers=observers, threads=threads, **agreed)
-        network, data = runs.build_network(config, dataset), runs.training_data(config, dataset)
-        train_alone(config, network, data, observers=observers, threads=threads, **agreed)
-    return None
 
 
 def _is_one_of_several() -> bool:
@@ -285,8 +230,9 @@ def _is_one_of_several() -> bool:
     return True
 
 
-def _subject(config: RunConfig, digest: str) -> str:
-    return f"{config.to_json()} {digest} gatefit {version('gatefit')} torch {torch.__version__}"
+def _subject(learner: Learner, data: TrainingData) -> str:
+    """What all must agree on before they begin."""
+    return f"{learner.config.to_json()} {data.digest} gatefit {version('gatefit')} torch {torch.__version__}"
 
 
 def _share(data: TrainingData, own: Int64[np.ndarray, " part"], indices: Int64[np.ndarray, " batch"]) -> float | Tensor:

@@ -1,56 +1,70 @@
-"""Runs: train what a configuration describes in a folder of its own (``training.folder``), or go on there."""
+"""Runs: train what a configuration describes in a folder of its own (``training.folder``), or go on there.
 
+    execute(config)              one run
+    execute_together(configs)    runs that a ``Strategy`` trains with one another, or shares with other processes
+
+A run given more steps goes on from what it has trained: its checkpoints are the beginning of the longer run.
+
+    checkpoints of N steps   ->   those that a run of more steps passes through too, under that run's name
+
+Only with a constant learning rate (after its warm-up): a schedule depends on the last step, and nothing else does. A
+run evaluates after its last step, a longer one only at multiples of evaluate_every: a state that has seen another
+evaluation is dropped, and the steps since the state before it are trained again. So every bit is that of a run that was
+started with more steps.
+"""
+
+import contextlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, Final, TypeAlias
 
 from gatefit._requires import require
 
 require("torch", "train", "training")
 
 import numpy as np
+import safetensors
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
 from gatefit.local_wiring import image_order, local_wirings
 from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
-from gatefit.training.config import RunConfig
+from gatefit.training.config import NetworkConfig, RunConfig
 from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.folder import (
+    MADE,
     RunFolderError,
+    check_config,
+    checkpoints,
     default_folder,
     locked,
     read_config,
     read_finished,
-    read_metrics,
+    read_made,
 )
-from gatefit.training.longer import take_folder
-from gatefit.training.loop import Alone, Observer, TrainingResult, train
-from gatefit.training.made import MadeFile
+from gatefit.training.loop import (
+    Learner,
+    Model,
+    NothingToTrainError,
+    Observer,
+    Strategy,
+    TrainableModel,
+    TrainingResult,
+    train_together,
+)
+from gatefit.training.machine import code_version, machine, same_bits_on
+from gatefit.training.side_by_side import NotSideBySideError, SideBySide, can_lie_side_by_side
 
-MODEL_FORMAT = "gatefit-network-1"
+NETWORK_FORMAT: Final = "gatefit-network-1"
 
-__all__ = [
-    "MetricsFile",
-    "Run",
-    "RunFolderError",
-    "build_network",
-    "default_folder",
-    "execute",
-    "load_network",
-    "log_text",
-    "read_config",
-    "read_finished",
-    "read_metrics",
-    "save_network",
-    "save_result",
-    "training_data",
-]
+Build: TypeAlias = Callable[[RunConfig, Dataset], Model]
+"""The untrained model of a run."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class Run:
 
     folder: Path
     config: RunConfig
-    network: LogicNetwork
+    network: Model
     result: TrainingResult
 
 
@@ -83,7 +97,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
     )
 
 
-def _local_wirings(config: RunConfig, dataset: Dataset) -> list[Tensor]:
+def _local_wirings(config: NetworkConfig, dataset: Dataset) -> list[Tensor]:
     encoder, order = dataset.encoder, None
     if dataset.image_shape is not None:
         order = image_order(np.array([rule.feature for rule in encoder.rules]), dataset.image_shape)
@@ -104,6 +118,7 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
             bit_source(dataset.x_test, dataset.encoder),
             y_test,
             whole_batches=_whole_batches(config, len(y_test)),
+            digest=dataset.digest,
         )
     kept, apart = stratified_split(y_train.numpy(), test_fraction=config.validation_fraction, seed=config.seed)
     if not len(apart):
@@ -117,6 +132,7 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
         y_train[apart],
         keep_best=True,
         whole_batches=_whole_batches(config, len(apart)),
+        digest=dataset.digest,
     )
 
 
@@ -140,41 +156,145 @@ def execute(
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
     dataset: Dataset | None = None,
-    worker: Alone | None = None,
+    build: Build = build_network,
 ) -> Run:
     """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back.
 
-    A run that was trained there for fewer steps, at a constant learning rate, goes on to more (``training.longer``).
+    ``build`` makes the model. A run that was trained there for fewer steps, at a constant learning rate, goes on.
     """
-    config = config.resolved()
-    folder = folder or default_folder(config)
-    if dataset is None:
-        dataset = load_dataset(config.dataset, data_dir=data_dir, **config.dataset_options())
-    # Before the folder is made: a configuration that cannot be built leaves nothing behind.
-    network = build_network(config, dataset)
-    with locked(folder):
-        take_folder(folder, config)
-        if (folder / "result.json").exists():
-            network = load_network(folder / "model.safetensors")
-            rows = read_finished(folder)
-            state = TrainingState(step=rows[-1]["step"], metrics=rows)
-            validated = bool(config.validation_fraction)
-            return Run(folder, config, network, TrainingResult(state, finished=True, validated=validated))
-        write_atomically(folder / "config.json", config.to_json().encode())
-        result = train(
-            config,
-            network,
-            training_data(config, dataset),
-            folder=folder / "checkpoints",
-            observers=[*observers, MetricsFile(folder), MadeFile(folder, config)],
-            should_stop=should_stop,
-            threads=threads,
-            worker=worker,
+    (run,) = execute_together(
+        [config],
+        folders=None if folder is None else [folder],
+        data_dir=data_dir,
+        observers=[observers],
+        should_stop=should_stop,
+        threads=threads,
+        dataset=dataset,
+        build=build,
+    )
+    return run
+
+
+def execute_together(
+    configs: Sequence[RunConfig],
+    *,
+    folders: Sequence[Path] | None = None,
+    data_dir: Path | None = None,
+    observers: Sequence[Sequence[Observer]] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+    dataset: Dataset | None = None,
+    build: Build = build_network,
+    strategy: Strategy | None = None,
+) -> list[Run]:
+    """What ``execute`` does for one run, for runs that ``strategy`` trains step by step with one another.
+
+    None trains one run by this process, and several, which differ in their seeds alone, side by side. Of a strategy of
+    several processes the one that writes has the run; the others have none, need no folder, and need the data.
+    """
+    strategy = strategy or (Strategy() if len(configs) == 1 else SideBySide())
+    configs = [config.resolved() for config in configs]
+    folders = folders or [default_folder(config) for config in configs]
+    watching = observers or [()] * len(configs)
+    if len(configs) > 1 and any(config.validation_fraction for config in configs):
+        # Their validation sets, which depend on the seed, would differ too.
+        raise NotSideBySideError("side by side needs validation_fraction=0; train these runs one by one")
+    with contextlib.suppress(NothingToTrainError), strategy.announced(), contextlib.ExitStack() as locks:
+        if dataset is None:
+            dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
+        # Before a folder is made: a configuration that cannot be built leaves nothing behind.
+        networks = [build(config, dataset) for config in configs]
+        learners = [
+            Learner(config, network, observers=own)
+            for config, network, own in zip(configs, networks, watching, strict=True)
+        ]
+        if strategy.writes:
+            finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
+            if all(finished):
+                return [_read_back(*each) for each in zip(folders, configs, networks, strict=True)]
+            if any(finished):
+                ended = folders[finished.index(True)]
+                raise NotSideBySideError(f"the run in {ended} is finished already; train the others one by one")
+            for learner, folder in zip(learners, folders, strict=True):
+                write_atomically(folder / "config.json", learner.config.to_json().encode())
+                learner.folder = folder / "checkpoints"
+                kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners)))
+                learner.observers = (*learner.observers, *kept)
+        data = training_data(configs[0], dataset)
+        results = train_together(learners, data, strategy=strategy, should_stop=should_stop, threads=threads)
+        if strategy.writes:
+            runs = [Run(*each) for each in zip(folders, configs, networks, results, strict=True)]
+            for run in runs:
+                if run.result.finished:
+                    save_network(run.network, run.folder / "model.safetensors")
+                    save_result(run.folder, run.config, dataset, run.result)
+            return runs
+    return []
+
+
+def _taken(locks: contextlib.ExitStack, folder: Path, config: RunConfig) -> bool:
+    """Hold a run's folder; whether the run is finished there."""
+    locks.enter_context(locked(folder))
+    take_folder(folder, config)
+    return (folder / "result.json").exists()
+
+
+def _read_back(folder: Path, config: RunConfig, network: Model) -> Run:
+    """A finished run as its folder has it."""
+    load_into(network, folder / "model.safetensors")
+    rows = read_finished(folder)
+    state = TrainingState(step=rows[-1]["step"], metrics=rows)
+    return Run(folder, config, network, TrainingResult(state, True, validated=bool(config.validation_fraction)))
+
+
+def take_folder(folder: Path, config: RunConfig) -> None:
+    """Refuse a folder of another configuration; make that of a shorter run the folder of ``config``, the longer one.
+
+    Killed in between, the same call goes on. The caller holds the folder's lock.
+    """
+    if not (folder / "config.json").exists():
+        return
+    shorter = read_config(folder)
+    if not _same_but_steps(shorter, config) or shorter.steps >= config.steps:
+        check_config(folder, config)
+        return
+    if config.schedule != "constant":
+        raise RunFolderError(
+            f"{folder} holds a run of {shorter.steps} steps whose {config.schedule} schedule ends there, so it cannot "
+            f"go on to {config.steps}; use another --out folder"
         )
-        if result.finished:
-            save_network(network, folder / "model.safetensors")
-            save_result(folder, config, dataset, result)
-    return Run(folder, config, network, result)
+    states = checkpoints(folder / "checkpoints")
+    passed = [path for path in states if _is_passed(path, config)]
+    if not passed and shorter.steps >= config.evaluate_every and (folder / "result.json").exists():
+        raise RunFolderError(
+            f"{folder} holds a finished run of {shorter.steps} steps without a checkpoint to go on from; put its "
+            f"checkpoints folder back, or train {config.steps} steps from the beginning in another --out folder"
+        )
+    for name in ("result.json", "model.safetensors"):
+        (folder / name).unlink(missing_ok=True)
+    for path in states:
+        if path in passed:
+            tensors, metadata = read_tensors(path)
+            write_atomically(path, serialise(tensors, {**metadata, "config": config.to_json()}))
+        else:
+            path.unlink()
+    write_atomically(folder / "config.json", config.to_json().encode())
+
+
+def _same_but_steps(one: RunConfig, other: RunConfig) -> bool:
+    return {**asdict(one), "steps": other.steps} == asdict(other)
+
+
+def _is_passed(path: Path, config: RunConfig) -> bool:
+    """Whether this is a state of ``config`` too: of the same run but for its end, and evaluated as that would be."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        saved, state = RunConfig.from_dict(json.loads(metadata["config"])), json.loads(metadata["state"])
+        rows = [row["step"] for row in state["metrics"]]
+    except (safetensors.SafetensorError, ValueError, LookupError, TypeError):
+        return False  # Damaged: there may be another.
+    return _same_but_steps(saved, config) and all(step % config.evaluate_every == 0 for step in rows)
 
 
 def save_result(folder: Path, config: RunConfig, dataset: Dataset, result: TrainingResult) -> None:
@@ -197,19 +317,97 @@ class MetricsFile(Observer):
     def _write(self, state: TrainingState) -> None:
         write_atomically(self.folder / "metrics.jsonl", log_text(state))
 
-    def started(self, config: RunConfig, network: LogicNetwork, state: TrainingState) -> None:
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Rows written after the checkpoint that the run resumes from will be computed again."""
         self._write(state)
 
-    def evaluated(self, state: TrainingState, network: LogicNetwork, metrics: dict[str, Any]) -> None:
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """One more row."""
         self._write(state)
 
 
-def save_network(network: LogicNetwork, path: Path) -> None:
+class ProvenanceFile(Observer):
+    """Keeps a run folder's made.json: what the run was made with, and how long it took.
+
+        {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
+
+    A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
+    threads it was trained, on every machine that ``same_bits_on`` names. The version and the machine are the last that
+    worked on the run; the seconds are those of all of them, and null where an earlier part did not note its own.
+    ``share`` is the run's part of the time that several runs take together.
+    """
+
+    def __init__(self, folder: Path, *, share: float = 1.0) -> None:
+        self.folder, self.share = folder, share
+        self._same_bits_on = ""
+        self._seconds: float | None = 0.0
+        self._since = 0.0
+
+    def _write(self) -> None:
+        before, self._since = self._since, monotonic()
+        if self._seconds is not None:
+            self._seconds = round(self._seconds + (self._since - before) * self.share, 3)
+        content = {
+            "code_version": code_version(),
+            "machine": machine(),
+            "same_bits_on": self._same_bits_on,
+            "seconds": self._seconds,
+        }
+        write_atomically(self.folder / MADE, json.dumps(content, indent=2).encode(), sync=False)
+
+    def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
+        """Before the first step of this process."""
+        self._same_bits_on = same_bits_on(own_kernels_alone(network))
+        self._since = monotonic()
+        self._seconds = read_made(self.folder).get("seconds") if state.step else 0.0
+        self._write()
+
+    def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
+        """After every evaluation."""
+        self._write()
+
+    def finished(self, state: TrainingState, network: nn.Module) -> None:
+        """After the last step of this process."""
+        self._write()
+
+
+def own_kernels_alone(network: nn.Module) -> bool:
+    """Whether every sum of its training is written down by a kernel.
+
+    Not a matrix product (a linear readout, models of other kinds), nor what torch computes for all gates of a layer.
+    """
+    return isinstance(network, LogicNetwork) and can_lie_side_by_side(network)
+
+
+def save_network(network: Model, path: Path) -> None:
     """Write a network's state_dict: parameters, wiring, encoder and configuration in one safetensors file."""
     tensors: dict[str, Tensor] = dict(network.state_dict())
-    write_atomically(path, serialise(tensors, {"format": MODEL_FORMAT}))
+    write_atomically(path, serialise(tensors, {"format": _file_format(network)}))
+
+
+def _file_format(network: Model) -> str:
+    return network.file_format if isinstance(network, TrainableModel) else NETWORK_FORMAT
+
+
+def load_into(network: Model, path: Path) -> None:
+    """Make ``network`` what ``save_network`` wrote of one like it; in eval mode."""
+    tensors, metadata = read_tensors(path)
+    if metadata.get("format") != _file_format(network):
+        raise CheckpointError(f"{path} does not hold what its configuration says: format {metadata.get('format')!r}")
+    try:
+        network.load_state_dict(tensors)
+    except (KeyError, TypeError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from error
+    network.eval()
+
+
+def holds_network(path: Path) -> bool:
+    """Whether this is the file of a logic network, not of a model of another kind."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("format") == NETWORK_FORMAT
+    except (OSError, safetensors.SafetensorError):
+        return False
 
 
 def load_network(path: Path) -> LogicNetwork:
@@ -217,7 +415,7 @@ def load_network(path: Path) -> LogicNetwork:
     if not path.exists():
         raise CheckpointError(f"there is no trained network at {path}; finish the run with `gatefit train`")
     tensors, metadata = read_tensors(path)
-    if metadata.get("format") != MODEL_FORMAT:
+    if metadata.get("format") != NETWORK_FORMAT:
         raise CheckpointError(f"{path} is not a gatefit network: format {metadata.get('format')!r}")
     try:
         network = LogicNetwork.from_state_dict(tensors)

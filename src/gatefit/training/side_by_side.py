@@ -9,175 +9,65 @@ as if it had been trained alone: same parameters, optimiser state, metrics and c
 views of the common parameters.
 """
 
-import contextlib
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
+import numpy as np
 import torch
+from jaxtyping import Int64
 
-from gatefit.datasets import Dataset
-from gatefit.methods import GumbelST
 from gatefit.network import LogicNetwork
 from gatefit.ops.stack import side_by_side as batches_side_by_side
-from gatefit.ops.threads import training_threads
 from gatefit.readouts import GroupSum
-from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint, write_atomically
-from gatefit.training.config import RunConfig, can_train_side_by_side
+from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
-from gatefit.training.folder import check_config, locked
-from gatefit.training.loop import (
-    Observer,
-    TrainingDivergedError,
-    TrainingResult,
-    evaluation,
-    learning_rate,
-    loss_of,
-    make_optimiser,
-)
-from gatefit.training.made import MadeFile
-from gatefit.training.order import DataOrder
-from gatefit.training.runs import MetricsFile, Run, build_network, save_network, save_result, training_data
+from gatefit.training.loop import Learner, Strategy, loss_of, make_optimiser
 
 
-class PositionsDifferError(ValueError):
-    """Runs that do not stand at the same step; they go on one by one."""
+class NotSideBySideError(ValueError):
+    """Runs that cannot be trained side by side; they are trained one by one."""
 
 
-def train_side_by_side(
-    configs: Sequence[RunConfig],
-    networks: Sequence[LogicNetwork],
-    data: TrainingData,
-    *,
-    folders: Sequence[Path] | None = None,
-    observers: Sequence[Sequence[Observer]] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    threads: int | None = None,
-) -> list[TrainingResult]:
-    """Train networks whose configurations differ in their seeds alone; each as ``train`` would train it by itself.
+class SideBySide(Strategy):
+    """Learners whose configurations differ in their seeds alone; each ends as if it had been trained by itself.
 
-    ``observers`` are those of each seed; of single steps they are not told, which is what makes small networks fast.
+    Observers are not told of single steps, which is what makes small networks fast.
     """
-    _check(configs, networks)
-    watching = observers or [()] * len(configs)
-    optimisers = [make_optimiser(config, network) for config, network in zip(configs, networks, strict=True)]
-    states = []
-    for i, config in enumerate(configs):
-        restored = load_checkpoint(folders[i], config, networks[i], optimisers[i]) if folders else None
-        states.append(restored or TrainingState())
-    _check_positions(states)
-    common = _block_diagonal(networks)
-    optimiser = make_optimiser(configs[0], common)
-    _share(networks, optimisers, common, optimiser, states[0].step)
-    orders = [DataOrder(data.train.samples, config.batch_size, config.seed) for config in configs]
-    finished = True
-    with training_threads(threads):
-        common.train()
-        for config, network, state, own in zip(configs, networks, states, watching, strict=True):
-            for observer in own:
-                observer.started(config, network.train(), state)
-        while states[0].step < configs[0].steps:
-            _step(configs, common, optimiser, data, orders, states)
-            step = states[0].step
-            due = step % configs[0].evaluate_every == 0 or step == configs[0].steps
-            stopping = should_stop()
-            for i, (config, network, state) in enumerate(zip(configs, networks, states, strict=True)):
-                if due:
-                    network.train()
-                    row = evaluation(network, data, state)
-                    for observer in watching[i]:
-                        observer.evaluated(state, network, row)
-                if folders and (due or stopping):
-                    _count_steps(optimisers[i], step)
-                    save_checkpoint(folders[i], config, network, optimisers[i], state)
-            if stopping and step < configs[0].steps:
-                finished = False
-                break
-    for network, state in zip(networks, states, strict=True):
-        # A network of its own again: the common parameters are not kept alive by one block of them.
-        for parameter in network.parameters():
-            parameter.data = parameter.data.clone()
-        if finished and state.best is not None:
-            network.load_state_dict(state.best)
-        network.eval()
-    for network, state, own in zip(networks, states, watching, strict=True):
-        for observer in own:
-            observer.finished(state, network)
-    return [TrainingResult(state, finished, validated=data.keep_best) for state in states]
 
+    tells_steps = False
 
-def execute_side_by_side(
-    configs: Sequence[RunConfig],
-    dataset: Dataset,
-    *,
-    folders: Sequence[Path],
-    observers: Sequence[Sequence[Observer]] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    threads: int | None = None,
-) -> list[Run]:
-    """What ``execute`` does for one run, for several that differ in seeds alone, each in its own folder.
+    def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
+        """Go on from checkpoints, all of the same step, and lay the networks side by side."""
+        networks = _checked([each.config for each in learners], [each.network for each in learners])
+        for each in learners:
+            each.restore()
+        steps = {each.state.step for each in learners}
+        if len(steps) > 1:
+            raise NotSideBySideError(
+                f"runs side by side must stand at the same step, got {sorted(steps)}; train these one by one"
+            )
+        self.common = _block_diagonal(networks).train()
+        optimiser = make_optimiser(learners[0].config, self.common)
+        _share(networks, [each.optimiser for each in learners], self.common, optimiser, learners[0].state.step)
+        return optimiser
 
-    Their validation sets, which depend on the seed, would differ too: those runs are refused, like finished ones.
-    """
-    configs = [config.resolved() for config in configs]
-    if any(config.validation_fraction for config in configs):
-        raise ValueError("side by side needs validation_fraction=0; train these runs one by one")
-    networks = [build_network(config, dataset) for config in configs]
-    watching = [
-        (*own, MetricsFile(folder), MadeFile(folder, config, share=1 / len(configs)))
-        for own, folder, config in zip(observers or [()] * len(configs), folders, configs, strict=True)
-    ]
-    with contextlib.ExitStack() as locks:
-        for config, folder in zip(configs, folders, strict=True):
-            locks.enter_context(locked(folder))
-            check_config(folder, config)
-            if (folder / "result.json").exists():
-                raise PositionsDifferError(f"the run in {folder} is finished already; train the others one by one")
-        for config, folder in zip(configs, folders, strict=True):
-            write_atomically(folder / "config.json", config.to_json().encode())
-        results = train_side_by_side(
-            configs,
-            networks,
-            training_data(configs[0], dataset),
-            folders=[folder / "checkpoints" for folder in folders],
-            observers=watching,
-            should_stop=should_stop,
-            threads=threads,
-        )
-        runs = [Run(*each) for each in zip(folders, configs, networks, results, strict=True)]
-        for run in runs:
-            if run.result.finished:
-                save_network(run.network, run.folder / "model.safetensors")
-                save_result(run.folder, run.config, dataset, run.result)
-    return runs
+    def backward(
+        self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
+    ) -> list[float]:
+        """The losses; the gradient of their sum is left in the common parameters."""
+        scores = self.common(batches_side_by_side([data.train.batch(each) for each in batches]))
+        losses = []
+        for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
+            weights = None if data.train_weights is None else data.train_weights[each]
+            losses.append(loss_of(own, data.train_targets[each], weights))
+        torch.stack(losses).sum().backward()
+        return [float(loss.detach()) for loss in losses]
 
-
-def _step(
-    configs: Sequence[RunConfig],
-    common: LogicNetwork,
-    optimiser: torch.optim.Optimizer,
-    data: TrainingData,
-    orders: Sequence[DataOrder],
-    states: Sequence[TrainingState],
-) -> None:
-    step = states[0].step
-    for group in optimiser.param_groups:
-        group["lr"] = learning_rate(configs[0], step)
-    optimiser.zero_grad(set_to_none=True)
-    indices = [order.indices(step) for order in orders]
-    scores = common(batches_side_by_side([data.train.batch(each) for each in indices]))
-    losses = []
-    for own, each in zip(scores.chunk(len(configs), dim=1), indices, strict=True):
-        weights = None if data.train_weights is None else data.train_weights[each]
-        losses.append(loss_of(own, data.train_targets[each], weights))
-    torch.stack(losses).sum().backward()
-    optimiser.step()
-    for config, state, loss in zip(configs, states, losses, strict=True):
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise TrainingDivergedError(f"the loss of seed {config.seed} is {value} at step {step + 1}")
-        state.step, state.loss_sum, state.loss_count = step + 1, state.loss_sum + value, state.loss_count + 1
+    def end(self, learners: Sequence[Learner]) -> None:
+        """Networks of their own again: the common parameters are not kept alive by one block of them."""
+        for each in learners:
+            for parameter in each.network.parameters():
+                parameter.data = parameter.data.clone()
 
 
 def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
@@ -199,10 +89,7 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
     }
     common = LogicNetwork(**configuration, dtype=first.dtype, implementation=first.implementation)
     for i, layer in enumerate(common.gate_layers):
-        layer.method.latent.data = torch.cat([n.gate_layers[i].method.latent.data for n in networks])
-        if isinstance(layer.method, GumbelST):
-            methods = [n.gate_layers[i].method for n in networks]
-            layer.method.streams = [method.noise for method in methods if isinstance(method, GumbelST)]
+        layer.method.join([n.gate_layers[i].method for n in networks])
     return common
 
 
@@ -229,33 +116,33 @@ def _share(
             rows = slice(s * parameter.shape[0], (s + 1) * parameter.shape[0])
             parameter.data = whole.data[rows]
             optimisers[s].state[parameter] = {
-                name: value[rows] if name.startswith("exp_") else value.clone()
+                # The number of steps is one tensor for all of them: a checkpoint of a block has it too.
+                name: value[rows] if name.startswith("exp_") else value
                 for name, value in optimiser.state[whole].items()
             }
 
 
-def _count_steps(optimiser: torch.optim.Optimizer, step: int) -> None:
-    for moments in optimiser.state.values():
-        moments["step"] = torch.full_like(moments["step"], step)
-
-
-def _check(configs: Sequence[RunConfig], networks: Sequence[LogicNetwork]) -> None:
-    if not configs or len(configs) != len(networks):
-        raise ValueError(f"need one network for each configuration, got {len(networks)} for {len(configs)}")
-    if not can_train_side_by_side(configs[0]):
-        raise ValueError(
-            "side by side needs readout='group-sum', a fixed temperature, no patience and a method that is not free; "
+def _checked(configs: Sequence[RunConfig], networks: Sequence[object]) -> list[LogicNetwork]:
+    own = [each for each in networks if isinstance(each, LogicNetwork)]
+    if not configs or len(own) < len(networks) or not all(map(can_lie_side_by_side, own)):
+        raise NotSideBySideError(
+            "side by side needs logic networks with readout='group-sum' and a method that learns every gate by itself; "
             "train these runs one by one"
         )
-    for config in configs[1:]:
+    for config in configs:
+        if config.patience is not None:
+            raise NotSideBySideError("side by side needs patience=None: one seed may end before the others")
         same = replace(config, seed=configs[0].seed, wiring_seed=configs[0].wiring_seed)
         if same != configs[0]:
             raise ValueError(f"configurations may differ in seeds alone, got {'; '.join(configs[0].differences(same))}")
+    return own
 
 
-def _check_positions(states: Sequence[TrainingState]) -> None:
-    steps = {state.step for state in states}
-    if len(steps) > 1:
-        raise PositionsDifferError(
-            f"runs side by side must stand at the same step, got {sorted(steps)}; train these one by one"
-        )
+def can_lie_side_by_side(network: LogicNetwork) -> bool:
+    """Whether blocks of one network of this kind are independent to the bit.
+
+    Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
+    (the free variants), which rounds an element by its place in the array.
+    """
+    independent = all(layer.method.independent_gates for layer in network.gate_layers)
+    return independent and isinstance(network.readout, GroupSum)

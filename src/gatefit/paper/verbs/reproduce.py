@@ -237,11 +237,12 @@ def finished_runs(folder: Path, stack: ExitStack) -> "tuple[Callable[[str], RunR
 def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs: int, as_json: bool) -> None:
     """Print the runs, which are finished, and how long the others take."""
     from gatefit.experiments.estimate import run_seconds
+    from gatefit.paper.baseline_cost import step_seconds
 
     with ExitStack() as stack:
         find, source = finished_runs(folder, stack)
         found = {config.identity: find(config.identity) for config in plan}
-        seconds = run_seconds(plan, source)
+        seconds = run_seconds(plan, source, step_seconds=step_seconds)
     absent = availability({config.dataset for config in plan}, data_dir, download=False)
     rows: list[dict[str, Any]] = []
     for config in plan:
@@ -298,6 +299,7 @@ def _train(
     """Train what is missing; returns the runs that failed, and the exit code where it was asked to stop."""
     from gatefit.cli.stop import StopSignals
     from gatefit.experiments.estimate import run_seconds
+    from gatefit.paper.baseline_cost import BUILD, step_seconds
 
     left = [config for config in plan if store.status(config.identity) != "finished"]
     absent = availability({config.dataset for config in left}, data_dir, download=True, quiet=quiet)
@@ -308,7 +310,7 @@ def _train(
     if not left:
         return [], None
     run = _runner(ray)
-    seconds = run_seconds(left, store)
+    seconds = run_seconds(left, store, step_seconds=step_seconds)
     with (
         StopSignals() as stop,
         run_progress(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet) as tell,
@@ -319,7 +321,7 @@ def _train(
             tell(event)
 
         options = {"data_dir": data_dir, "progress": told, "should_stop": stop, "threads": threads, "jobs": jobs}
-        records = run(left, store, **options)
+        records = run(left, store, build=BUILD, step_seconds=step_seconds, **options)
     return [record for record in records if record.status == "failed"], stop.exit_code if stop() else None
 
 

@@ -8,43 +8,42 @@ A baseline is no circuit. Like the free variants it has soft scores only, and it
 """
 
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from dataclasses import fields
+from typing import Final, TypeVar
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gatefit.bits import PackedBatch, unpack
+from gatefit.datasets import Dataset
 from gatefit.methods import NotBooleanError
 from gatefit.ops.stack import Batch
+from gatefit.paper.baseline_cost import BASELINES, CNN_CHANNELS, MLP_WIDTH
 from gatefit.randomness import stream
-from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from gatefit.training.config import RunConfig
-from gatefit.training.data import TrainingData
-from gatefit.training.loop import TrainingDivergedError, TrainingResult, loss_of
-from gatefit.training.metrics import EVALUATION_BATCH, agreement
-from gatefit.training.order import DataOrder
+from gatefit.training.config import OptimiserConfig, RunConfig
+from gatefit.training.loop import Model, TrainableModel
+from gatefit.training.runs import build_network
 
-CNN_CHANNELS: Final = (32, 64, 128, 256, 256, 256)
-"""The channels of the convolutions, first to last; a shallower network has the first ones."""
-
-LEARNING_RATE: Final = 0.001
+_TAKEN: Final = (
+    "dataset", "method", "width", "depth", "steps", "seed", "batch_size", "learning_rate", "evaluate_every",
+    "thresholds", "adult_encoding",
+)  # fmt: skip
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
-class Baseline(nn.Module):
+class Baseline(TrainableModel):
     """Floating-point layers on bits; as in every network that is not Boolean, only ``soft_scores`` serves after eval().
 
-    ``name`` says what it is, in logs and checkpoints; ``inputs`` is None where any image size will do.
+    ``inputs`` is None where any image size will do.
     """
 
-    def __init__(self, name: str, layers: nn.Sequential, *, inputs: int | None, classes: int) -> None:
+    file_format = "gatefit-baseline-1"
+
+    def __init__(self, layers: nn.Sequential, *, inputs: int | None, classes: int) -> None:
         super().__init__()
-        self.name, self.layers, self.inputs, self.classes = name, layers, inputs, classes
+        self.layers, self.inputs, self.classes = layers, inputs, classes
 
     def forward(self, x: Batch) -> Float[Tensor, "batch classes"]:
         """Class scores, for training."""
@@ -60,8 +59,14 @@ class Baseline(nn.Module):
     def _scores(self, x: Batch) -> Tensor:
         # Packed bits are read feature by feature; a convolution wants each sample's bits together.
         bits = torch.from_numpy(unpack(x)) if isinstance(x, PackedBatch) else x
+        if self.inputs is not None and self.inputs != bits.shape[1]:
+            raise ValueError(f"the network reads {self.inputs} bits a sample, got {bits.shape[1]}")
         scores: Tensor = self.layers(bits.to(torch.float32))
         return scores
+
+    def make_optimiser(self, config: OptimiserConfig) -> torch.optim.Optimizer:
+        """Adam, tensor by tensor: torch's fused form, which serves the gates, rounds otherwise."""
+        return torch.optim.Adam(self.parameters(), lr=config.learning_rate)
 
     @property
     def parameter_count(self) -> int:
@@ -87,7 +92,7 @@ class Planes(nn.Module):
         return x.reshape(-1, self.channels, side, side)
 
 
-def mlp(inputs: int, classes: int, depth: int = 6, width: int = 128, *, seed: int = 0) -> Baseline:
+def mlp(inputs: int, classes: int, depth: int = 6, width: int = MLP_WIDTH, *, seed: int = 0) -> Baseline:
     """``depth`` hidden layers of ``width`` units; the paper's are 3 × 64 and 6 × 128."""
     for name, value in (("inputs", inputs), ("classes", classes), ("depth", depth), ("width", width)):
         _check_count(name, value)
@@ -96,7 +101,7 @@ def mlp(inputs: int, classes: int, depth: int = 6, width: int = 128, *, seed: in
     for i in range(depth):
         layers += [_linear(inputs if i == 0 else width, width, generator), nn.ReLU()]
     layers.append(_linear(width, classes, generator))
-    return Baseline(f"mlp-{depth}x{width}", nn.Sequential(*layers), inputs=inputs, classes=classes)
+    return Baseline(nn.Sequential(*layers), inputs=inputs, classes=classes)
 
 
 def cnn(channels: int, classes: int, depth: int = 6, kernel: int = 3, *, seed: int = 0) -> Baseline:
@@ -117,94 +122,33 @@ def cnn(channels: int, classes: int, depth: int = 6, kernel: int = 3, *, seed: i
         if i % 2 == 1:
             layers.append(nn.MaxPool2d(2))
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), _linear(CNN_CHANNELS[depth - 1], classes, generator)]
-    return Baseline(f"cnn-{kernel}x{kernel}-{depth}", nn.Sequential(*layers), inputs=None, classes=classes)
+    return Baseline(nn.Sequential(*layers), inputs=None, classes=classes)
 
 
-def train_baseline(
-    network: Baseline,
-    data: TrainingData,
-    *,
-    steps: int = 50_000,
-    batch_size: int = 512,
-    learning_rate: float = LEARNING_RATE,
-    evaluate_every: int = 1000,
-    seed: int = 0,
-    dataset: str = "custom",
-    config: RunConfig | None = None,
-    folder: Path | None = None,
-    started: Callable[[TrainingState], None] = lambda state: None,
-    evaluated: Callable[[TrainingState], None] = lambda state: None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> TrainingResult:
-    """Train on the same samples, in the same order and with the same evaluations as a logic network.
+def build_model(config: RunConfig, dataset: Dataset) -> Model:
+    """The untrained model of any run of the paper: a logic network, or one of the baselines."""
+    return build_baseline(config, dataset) if config.method in BASELINES else build_network(config, dataset)
 
-    ``result.summary["last_10_accuracy"]`` is the paper's metric. ``started`` is told where the run begins,
-    ``evaluated`` of every evaluation. With ``folder``, from and to its checkpoints. ``config``, where it is given,
-    takes the place of the options before it. The threads are torch's own.
+
+def build_baseline(config: RunConfig, dataset: Dataset) -> Baseline:
+    """The untrained baseline of a run; fields that it cannot heed are refused.
+
+    mlp                 depth × width hidden units (default width 128)
+    cnn-3x3, cnn-2x2    depth convolutions with the paper's channels; no width
     """
-    if network.inputs is not None and network.inputs != data.train.bits:
-        raise ValueError(f"the network reads {network.inputs} bits, the data have {data.train.bits}")
-    config = config or RunConfig(
-        dataset=dataset,
-        method=network.name,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        evaluate_every=evaluate_every,
-        seed=seed,
-    )
-    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
-    restored = load_checkpoint(folder, config, network, optimiser) if folder is not None else None
-    state = restored or TrainingState()
-    order = DataOrder(data.train.samples, config.batch_size, config.seed)
-    stopping = False
-    network.train()
-    started(state)
-    while state.step < config.steps and not stopping:
-        _step(network, optimiser, data, order.indices(state.step), state)
-        due = state.step % config.evaluate_every == 0 or state.step == config.steps
-        if due:
-            _evaluate(network, data, state)
-            evaluated(state)
-        stopping = should_stop()
-        if folder is not None and (due or stopping):
-            save_checkpoint(folder, config, network, optimiser, state)
-    network.eval()
-    return TrainingResult(state, finished=state.step == config.steps)
-
-
-def _step(
-    network: Baseline,
-    optimiser: torch.optim.Optimizer,
-    data: TrainingData,
-    indices: Int64[np.ndarray, " batch"],
-    state: TrainingState,
-) -> None:
-    weights = None if data.train_weights is None else data.train_weights[indices]
-    loss = loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise TrainingDivergedError(f"the loss is {value} at step {state.step + 1}; lower the learning rate")
-    optimiser.step()
-    state.step += 1
-    state.loss_sum += value
-    state.loss_count += 1
-
-
-def _evaluate(network: Baseline, data: TrainingData, state: TrainingState) -> None:
-    """One more row of the form that a network without a Boolean one has: no hard accuracy, no gap to it."""
-    row: dict[str, Any] = {"step": state.step, "loss": state.loss_sum / state.loss_count, "generalisation_gap": None}
-    for name, source, targets in (
-        ("train", data.train, data.train_targets),
-        ("test", data.test, data.test_targets),
-    ):
-        parts = np.array_split(np.arange(source.samples), -(-source.samples // EVALUATION_BATCH))
-        scores = torch.cat([network.soft_scores(source.batch(part)) for part in parts])
-        row |= {f"{name}_hard": None, f"{name}_soft": agreement(scores, targets), f"{name}_discretisation_gap": None}
-    state.metrics.append(row)
-    state.loss_sum, state.loss_count = 0.0, 0
+    given = [f.name for f in fields(config) if f.name not in _TAKEN and getattr(config, f.name) != f.default]
+    if given:
+        raise ValueError(f"{config.method} has no option {', '.join(given)}; it takes {', '.join(_TAKEN)}")
+    classes = len(dataset.class_names)
+    if config.method == "mlp":
+        return mlp(dataset.encoder.bits, classes, config.depth, config.width or MLP_WIDTH, seed=config.seed)
+    if dataset.image_shape is None:
+        raise ValueError(f"{config.method} reads images, and {config.dataset} has none; use mlp")
+    if config.width is not None:
+        raise ValueError(f"{config.method} has the paper's channels and no width, got width={config.width}")
+    rows, columns, _ = dataset.image_shape
+    planes = dataset.encoder.bits // (rows * columns)
+    return cnn(planes, classes, config.depth, int(config.method[-1]), seed=config.seed)
 
 
 def _check_count(name: str, value: int) -> None:

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from gatefit.methods import NotBooleanError
-from gatefit.training.baselines import cnn, mlp, train_baseline
-from gatefit.training.checkpoint import CheckpointError
+from gatefit.paper.baselines import cnn, mlp
+from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
+from gatefit.training.loop import train
 
 
 def textures(samples=600, seed=0):
@@ -70,7 +71,8 @@ def test_initialisation_is_a_function_of_the_seed_alone():
 @pytest.mark.parametrize("network", [lambda: mlp(64, 4, 2, 32), lambda: cnn(1, 4, 2, 3)], ids=["mlp", "cnn"])
 def test_a_baseline_learns(network):
     data, model = textures(), network()
-    result = train_baseline(model, data, steps=120, batch_size=64, evaluate_every=20, learning_rate=0.01)
+    config = RunConfig(dataset="custom", method="mlp", steps=120, batch_size=64, evaluate_every=20)
+    result = train(config, model, data)
     assert result.finished
     assert result.summary["test_accuracy"] > 0.95
     assert result.summary["last_10_accuracy"] == pytest.approx(np.mean([r["test_soft"] for r in result.state.metrics]))
@@ -84,15 +86,8 @@ def test_a_baseline_learns(network):
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path):
     def run(folder, stop_at):
         model, asked = mlp(64, 4, 2, 16), iter(range(1, 1000))
-        return model, train_baseline(
-            model,
-            textures(),
-            steps=30,
-            batch_size=32,
-            evaluate_every=7,
-            folder=folder,
-            should_stop=lambda: next(asked) == stop_at,
-        )
+        config = RunConfig(method="mlp", learning_rate=0.001, steps=30, batch_size=32, evaluate_every=7)
+        return model, train(config, model, textures(), folder=folder, should_stop=lambda: next(asked) == stop_at)
 
     whole, expected = run(tmp_path / "whole", None)
     _, stopped = run(tmp_path / "parts", 11)
@@ -101,10 +96,6 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path):
     assert result.finished
     assert result.state.metrics == expected.state.metrics
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
-    with pytest.raises(CheckpointError, match="method: 'mlp-2x16' there, 'mlp-3x16' here"):
-        train_baseline(
-            mlp(64, 4, 3, 16), textures(), steps=30, batch_size=32, evaluate_every=7, folder=tmp_path / "whole"
-        )
 
 
 def test_a_baseline_is_no_circuit():
@@ -121,5 +112,5 @@ def test_sizes_are_checked():
         cnn(1, 2, 1, 2.5)
     with pytest.raises(ValueError, match=r"at most 6 convolutions, got depth=7$"):
         cnn(1, 2, 7, 3)
-    with pytest.raises(ValueError, match=r"^the network reads 63 bits, the data have 64$"):
-        train_baseline(mlp(63, 4, 1, 8), textures(), steps=1)
+    with pytest.raises(ValueError, match=r"^the network reads 63 bits a sample, got 64$"):
+        train(RunConfig(steps=1), mlp(63, 4, 1, 8), textures())
