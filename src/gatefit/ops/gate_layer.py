@@ -1,7 +1,8 @@
 """Where a gate layer's implementation is chosen; all of them compute what ``gate_layer_reference`` defines.
 
 Under straight-through methods the gradient to the inputs uses the snapped coefficients, because those are the
-coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate, ``stack.train_layer``.
+coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate,
+``layers.gates.trained_output``.
 """
 
 from collections.abc import Callable

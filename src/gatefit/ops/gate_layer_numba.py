@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gatefit.ops import gate_layer_kernels_numba as kernels
-from gatefit.ops.stack_plan import version
+from gatefit.ops.stack_schedule import version
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
 

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
 from gatefit.ops.cross_entropy import cross_entropy
-from gatefit.ops.stack import Batch
+from gatefit.ops.batches import Batch
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
