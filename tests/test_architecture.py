@@ -90,6 +90,7 @@ def test_a_readout_is_asked_and_never_told_by_its_class():
             for node in ast.walk(module)
             if isinstance(node, ast.ImportFrom) and node.module in ("gatefit.circuit.readout", "gatefit.readouts")
             for alias in node.names
+            if alias.name != "Readout"  # that it is one at all may be asked
         }
         for node in ast.walk(module):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
