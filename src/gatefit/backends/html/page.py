@@ -10,7 +10,6 @@ the script sets them as text, never as markup. The same circuit gives the same b
 
 import base64
 import hashlib
-import html
 import json
 import re
 from importlib.resources import files
@@ -21,6 +20,7 @@ import numpy as np
 from gatefit.backends.html import inputs as page_inputs
 from gatefit.backends.html.inputs import ImageShape, Samples, View
 from gatefit.backends.names import bit_names, class_names, given_names
+from gatefit.backends.templates import render
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Readout
 from gatefit.gates import Gate
@@ -80,20 +80,25 @@ def to_html(
 
 
 def _page(title: str, model: dict[str, Any]) -> str:
+    from markupsafe import Markup
+
     folder = files("gatefit.backends.html") / "assets"
     style = (folder / "style.css").read_text(encoding="utf-8")
     parts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
-    content = {
-        "TITLE": html.escape(title.encode("utf-8", "replace").decode("utf-8")),
-        "POLICY": f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
-        "STYLE": style,
-        "SCRIPT": script,
-        "MODEL": _json(model),
-    }
-    template = (folder / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z]+)@", lambda match: content[match[1]], template)
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return render(
+        "gatefit.backends.html",
+        "page.html.jinja",
+        title=title.encode("utf-8", "replace").decode("utf-8"),
+        policy=Markup(policy),
+        style=Markup(style),
+        script=Markup(script),
+        model=Markup(_json(model)),
+    )
 
 
 def _digest(text: str) -> str:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gatefit.hardware.cells import Cells, read_levels, read_statistics
+from gatefit.hardware.cell_counts import Cells, read_levels, read_statistics
 from gatefit.hardware.targets import TARGETS
 from gatefit.hardware.tools import ToolError
 

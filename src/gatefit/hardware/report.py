@@ -1,9 +1,17 @@
-"""A report as plain text: the same figures as its JSON, in tables that fit a terminal."""
+"""A report for people, with the same figures as its JSON.
+
+text    tables that fit a terminal
+HTML    one file: no script, no request to anywhere, light or dark as the reader's system is
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-PARTS = ("encoder", "gates", "popcount", "argmax", "harness")
+from gatefit.backends.templates import render
+
+PARTS: Final = ("encoder", "gates", "popcount", "argmax", "harness")
+_BAR: Final = 26
+"""Height of a bar and the space below it."""
 
 
 def text_report(report: dict[str, Any]) -> str:
@@ -19,7 +27,7 @@ def text_report(report: dict[str, Any]) -> str:
         ("inputs", report["inputs"]),
         ("vectors", f"{vectors['count']:,}: {vectors['source']}"),
         *([("accuracy", f"{100 * report['accuracy']:.2f} % on the test set")] if "accuracy" in report else []),
-        ("tools", ", ".join(f"{tool['name']} {tool['version']} ({tool['origin']})" for tool in report["tools"])),
+        ("tools", _tools(report)),
     ]
     width = max(len(name) for name, _ in about)
     blocks = ["\n".join(f"{name:<{width}}   {value}" for name, value in about)]
@@ -32,6 +40,58 @@ def text_report(report: dict[str, Any]) -> str:
     blocks.append("Steps\n" + table(titles, rows))
     blocks.append(f"Verdict: {report['verdict']['status']}\n{report['verdict']['text']}")
     return "\n\n".join(blocks) + "\n"
+
+
+def html_report(report: dict[str, Any]) -> str:
+    """All of a report."""
+    circuit, vectors = report["circuit"], report["vectors"]
+    about = [
+        *([("accuracy", f"{100 * report['accuracy']:.2f} % on the test set")] if "accuracy" in report else []),
+        ("inputs", f"{circuit['inputs']:,} bits"),
+        ("gates", f"{circuit['gates']:,} in {circuit['gate_levels']} levels"),
+        ("outputs", f"{circuit['outputs']:,} for {circuit['classes']} classes"),
+        ("input ports", report["inputs"]),
+        ("vectors", f"{vectors['count']:,}: {vectors['source']}"),
+        ("tools", _tools(report)),
+    ]
+    drawn = [build for build in report["builds"] if build.get("parts")]
+    return render(
+        "gatefit.hardware",
+        "report.html.jinja",
+        title=f"{report['model']} on hardware",
+        verdict=report["verdict"],
+        about=about,
+        builds=build_rows(report),
+        parts=part_rows(report),
+        steps=step_rows(report),
+        numeric=_numeric,
+        bars=_bars(drawn),
+        bar_height=_BAR,
+        legend=[part for part in PARTS if any(part in build["parts"] for build in drawn)],
+    )
+
+
+def _bars(builds: Sequence[dict[str, Any]]) -> list[tuple[str, list[tuple[str, str, float, float]]]]:
+    """For each build its name and its parts: name, LUTs in words, where the bar begins, how long it is."""
+    largest = max((sum(part["tables"] for part in build["parts"].values()) for build in builds), default=0) or 1
+    bars = []
+    for build in builds:
+        x, shapes = 190.0, []
+        for part, cells in build["parts"].items():
+            width = 760 * cells["tables"] / largest
+            shapes.append((part, f"{part}: {cells['tables']:,} LUTs", x, width))
+            x += width
+        bars.append((f"{name_of(build)}, {build['pipeline_stages'] or 'no'} stages", shapes))
+    return bars
+
+
+def _tools(report: dict[str, Any]) -> str:
+    return ", ".join(f"{tool['name']} {tool['version']} ({tool['origin']})" for tool in report["tools"])
+
+
+def _numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether a column holds numbers, which are aligned to the right."""
+    return bool(rows) and all(row[column][:1].isdigit() or row[column] == "-" for row in rows)
 
 
 def name_of(build: dict[str, Any]) -> str:
@@ -109,7 +169,7 @@ def step_rows(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows under titles; columns of numbers are aligned to the right."""
     widths = [max(len(row[i]) for row in [titles, *rows]) for i in range(len(titles))]
-    right = [all(row[i][:1].isdigit() or row[i] == "-" for row in rows) and bool(rows) for i in range(len(titles))]
+    right = [_numeric(rows, i) for i in range(len(titles))]
     lines = []
     for row in [titles, *rows]:
         cells = [
