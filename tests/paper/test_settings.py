@@ -7,7 +7,7 @@ import pytest
 from fake_runs import fake_record, paper_like
 from gatefit.experiments.export import Export
 from gatefit.paper.catalogue.measures import repetition
-from gatefit.paper.catalogue.settings import paired
+from gatefit.paper.catalogue.open_settings import paired
 from gatefit.paper.outcome import SCALES, Results, Value
 from gatefit.paper.registry import EXPERIMENTS, experiment
 from gatefit.paper.scales import (

@@ -13,7 +13,7 @@ import gatefit
 from fake_runs import fake_record, fake_results, paper_like
 from gatefit.paper.catalogue.cross_dataset import _same_ranking
 from gatefit.paper.catalogue.draft import Draft, Part, above
-from gatefit.paper.catalogue.longest_runs import NARROWEST, WHERE, longest_runs
+from gatefit.paper.catalogue.judging_runs import NARROWEST, WHERE, judging_runs
 from gatefit.paper.catalogue.standard_errors import difference, error_of, exceeds, single_run_noise
 from gatefit.paper.outcome import SCALES, Check, Outcome, Results, Value
 from gatefit.paper.registry import experiment, labels
@@ -202,7 +202,7 @@ def test_census_on_adult_is_of_temperature_one():
 
 def test_no_runs_at_a_small_scale_stand_in():
     draft = Draft(Results(lambda identity: None, scale="small"))
-    assert longest_runs(draft, "cifar10", MAIN_METHODS).where == ""
+    assert judging_runs(draft, "cifar10", MAIN_METHODS).where == ""
 
 
 def test_the_first_table_takes_the_best_runs_of_each_data_set():

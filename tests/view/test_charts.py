@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gatefit.view.charts import Chart, area_chart, bar_chart, line_chart, plain
+from gatefit.view.charts import Chart, area_chart, bar_chart, line_chart, short_number
 
 
 def parsed(figure: str) -> tuple[ElementTree.Element, dict]:
@@ -84,4 +84,4 @@ def test_names_are_escaped():
     [(None, "–"), (math.inf, "–"), (3.0, "3"), (12345.0, "12,345"), (0.12345, "0.123"), (1234.5, "1,234")],
 )
 def test_values_in_words(value, text):
-    assert plain(value) == text
+    assert short_number(value) == text

@@ -14,9 +14,9 @@ from gatefit.paper.catalogue import (
     images,
     interaction,
     long_runs,
+    open_settings,
     other_readings,
     selection,
-    settings,
     temperature,
     width,
 )
@@ -37,7 +37,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         cost,
         codebook_tables,
         extra,
-        settings,
+        open_settings,
         other_readings,
         long_runs,
     )

@@ -12,7 +12,7 @@ from typing import Final
 
 from gatefit.experiments.record import RunRecord
 from gatefit.paper.catalogue.draft import Draft
-from gatefit.paper.catalogue.longest_runs import NARROWEST, JudgingRuns, longest_runs
+from gatefit.paper.catalogue.judging_runs import NARROWEST, JudgingRuns, judging_runs
 from gatefit.paper.catalogue.standard_errors import difference, exceeds
 from gatefit.paper.outcome import Finding, Results, Scale, Value
 from gatefit.paper.scales import DATASET_NAMES, DATASETS, MAIN_METHODS, width_name
@@ -59,7 +59,7 @@ def _row(dataset: str, drafts: list[Draft]) -> Row:
     typed = {m: block[m, dataset] for m in MAIN_METHODS}
     paper_gap = difference(typed[COMPARED[0]], typed[COMPARED[1]])
     for draft in drafts:
-        runs = longest_runs(draft, dataset, COMPARED) if dataset == "mnist" else JudgingRuns(dataset)
+        runs = judging_runs(draft, dataset, COMPARED) if dataset == "mnist" else JudgingRuns(dataset)
         ours = {m: draft.value(runs.dataset, m, **runs.changes) for m in MAIN_METHODS}
         high, low = (_typed(runs, m) for m in COMPARED)
         gap = difference(ours[COMPARED[0]], ours[COMPARED[1]], (high, low))

@@ -200,7 +200,7 @@ def _box_swatch(style: Style) -> tuple[int, list[Shape]]:
     return 14, [("rect", {"width": "14", "height": "12", "fill": style.colour})]
 
 
-def plain(value: float | None, digits: int = 3) -> str:
+def short_number(value: float | None, digits: int = 3) -> str:
     """A value in words."""
     if value is None or not math.isfinite(value):
         return "–"
@@ -220,7 +220,7 @@ def _figure(
 ) -> Markup:
     """Axes, legend and values around a drawing."""
     places = [float(i) for i in range(len(names))] if names is not None else list(chart.x)
-    titles = list(names) if names is not None else [f"{chart.x_label} {plain(x, 6)}" for x in chart.x]
+    titles = list(names) if names is not None else [f"{chart.x_label} {short_number(x, 6)}" for x in chart.x]
     height = _TOP + _PLOT + (_TURNED if _crowded(names) else _BOTTOM)
     content = {
         "top": _TOP,
@@ -232,12 +232,12 @@ def _figure(
                 "name": name,
                 "color": styles[name].colour,
                 "y": [None if y is None else round(y, 1) for y in tops],
-                "text": [plain(value, chart.digits) for value in values],
+                "text": [short_number(value, chart.digits) for value in values],
             }
             for (name, values), tops in zip(chart.series, heights, strict=True)
         ],
     }
-    ends = "; ".join(f"{name} {plain(_last(values), chart.digits)}" for name, values in chart.series)
+    ends = "; ".join(f"{name} {short_number(_last(values), chart.digits)}" for name, values in chart.series)
     words = f"{chart.title}: {chart.y_label} by {chart.x_label}. Last values: {ends}."
     drawn = render(
         "gatefit.view",
@@ -270,9 +270,9 @@ def _axes(chart: Chart, frame: _Frame, names: Sequence[str] | None) -> list[tupl
     for y in frame.y_ticks:
         place = frame.y(y)
         parts.append(("", {"class": "grid", "d": f"M{_LEFT} {place:.1f}H{right}"}))
-        parts.append((plain(y, 4), {"x": f"{_LEFT - 7}", "y": f"{place + 4:.1f}", "text-anchor": "end"}))
+        parts.append((short_number(y, 4), {"x": f"{_LEFT - 7}", "y": f"{place + 4:.1f}", "text-anchor": "end"}))
     if names is None:
-        ticks = [(frame.x(x), plain(x, 6)) for x in frame.x_ticks]
+        ticks = [(frame.x(x), short_number(x, 6)) for x in frame.x_ticks]
     else:
         ticks = [(frame.x(i), name) for i, name in enumerate(names)]
     crowded = _crowded(names)

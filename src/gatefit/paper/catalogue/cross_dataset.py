@@ -7,7 +7,7 @@ from dataclasses import replace
 from gatefit.experiments.record import RunRecord
 from gatefit.paper.catalogue import remarks
 from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, best_of, experiment, paper_row
-from gatefit.paper.catalogue.longest_runs import JudgingRuns, longest_runs
+from gatefit.paper.catalogue.judging_runs import JudgingRuns, judging_runs
 from gatefit.paper.catalogue.measures import (
     Metric,
     best_accuracy,
@@ -148,7 +148,7 @@ def show_gaps(draft: Draft) -> None:
             small.append(draft.absent(dataset))
             continue
         # Gates commit slowly: MNIST is read from the longest runs.
-        runs = longest_runs(draft, dataset, ("multilinear-ste", "multilinear-covjac")) if dataset == "mnist" else None
+        runs = judging_runs(draft, dataset, ("multilinear-ste", "multilinear-covjac")) if dataset == "mnist" else None
         runs = runs or JudgingRuns(dataset)
         where += [f"MNIST by {runs.where}"] if runs.where else []
         zero.append(_no_gap(runs.name(draft), runs.records(draft, "multilinear-ste")))

@@ -10,7 +10,7 @@ import math
 
 from gatefit.experiments.record import RunRecord
 from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, experiment
-from gatefit.paper.catalogue.longest_runs import JudgingRuns, longest_runs
+from gatefit.paper.catalogue.judging_runs import JudgingRuns, judging_runs
 from gatefit.paper.catalogue.measures import curve, diagnostic, mean_curve, over_steps, summarise
 from gatefit.paper.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.paper.scales import METHOD_NAMES
@@ -37,7 +37,7 @@ def _line(name: str, curves: list[list[tuple[int, float]]]) -> Series:
 def show_commitment(draft: Draft) -> None:
     """fig:commitment."""
     block, main = paper("fig:commitment"), paper("tab:mnist-main")
-    judges = longest_runs(draft, "cifar10", COMPARED)
+    judges = judging_runs(draft, "cifar10", COMPARED)
     found = {m: judges.records(draft, m) for m in COMPARED}
     ratio = {m: summarise((_final(r, "gradient_norms", "ratio") for r in found[m]), "") for m in COMPARED}
     spread = {m: summarise((_final(r, "commitment", "std_c_ab") for r in found[m]), "") for m in COMPARED}
@@ -142,7 +142,7 @@ def show_gradients(draft: Draft) -> None:
     block, rows, panels = paper("app:gradnorm"), [], []
     series: dict[tuple[str, str], list[float]] = {}
     absolutes: dict[tuple[str, str], Value | None] = {}
-    judges = longest_runs(draft, "cifar10", COMPARED[1:])
+    judges = judging_runs(draft, "cifar10", COMPARED[1:])
     narrow = [judges] if judges.where else []
     for each in (JudgingRuns("cifar10"), JudgingRuns("mnist"), *narrow):
         lines, dataset = [], each.where or each.dataset

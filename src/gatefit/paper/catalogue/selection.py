@@ -6,7 +6,7 @@ from gatefit.codebook import CODEBOOK
 from gatefit.experiments.record import RunRecord
 from gatefit.gates import Gate
 from gatefit.paper.catalogue.draft import NO_RUNS, Draft, Part, above, best_of, experiment
-from gatefit.paper.catalogue.longest_runs import JudgingRuns, longest_runs
+from gatefit.paper.catalogue.judging_runs import JudgingRuns, judging_runs
 from gatefit.paper.catalogue.measures import Metric, diagnostic
 from gatefit.paper.outcome import Cell, Experiment, Panel, Series, Value
 from gatefit.paper.scales import MAIN_METHODS, METHOD_NAMES
@@ -97,14 +97,14 @@ def show_kinds(draft: Draft) -> None:
 
 def _judges(draft: Draft, dataset: str) -> JudgingRuns:
     """MNIST is judged by the longest runs; no other data set stands in for Adult or CIFAR-10."""
-    return longest_runs(draft, dataset, MAIN_METHODS) if dataset == "mnist" else JudgingRuns(dataset)
+    return judging_runs(draft, dataset, MAIN_METHODS) if dataset == "mnist" else JudgingRuns(dataset)
 
 
 def show_gates(draft: Draft) -> None:
     """fig:gate-selection."""
     panels, rows = [], []
     methods = ("soft-mix", "multilinear-ste", "multilinear-covjac")
-    runs = longest_runs(draft, "cifar10", methods)
+    runs = judging_runs(draft, "cifar10", methods)
     shares = {
         m: [draft.value(runs.dataset, m, fraction("gates", int(gate)), **runs.changes) for gate in Gate]
         for m in methods

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from gatefit.experiments.export import ResultSource
@@ -68,14 +69,7 @@ def build_report(
     scales: Sequence[Scale] = DEFAULT_SCALES,
 ) -> Report:
     """Show every experiment at every scale with the runs of ``source``, and judge the claims by what they say."""
-    known: dict[str, RunRecord | None] = {}
-
-    def find(identity: str) -> RunRecord | None:
-        # Labels share runs, and a run with its diagnostics is not small.
-        if identity not in known:
-            known[identity] = source.find(identity)
-        return known[identity]
-
+    find = cache(source.find)  # Labels share runs, and a run with its diagnostics is not small.
     sections, shown = [], dict[str, list[Outcome]]()
     for experiment in experiments:
         outcomes = [

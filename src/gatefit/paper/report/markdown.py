@@ -36,7 +36,7 @@ from gatefit.paper.table_one import Row
 
 CLAIMS_PAGE: Final = "claims.md"
 GENERATED: Final = "<!-- Generated; change the results or the code, not this file. -->"
-VERDICTS: Final[dict[Finding, str]] = {
+FINDING_WORDS: Final[dict[Finding, str]] = {
     "holds": "✓ holds",
     "by definition": "≡ by definition",
     "level": "= level",
@@ -60,11 +60,11 @@ def outcome_body(outcome: Outcome, figure_paths: Sequence[str] = (), *, whole: b
         alternative = escaped(f"{figure.caption}. {describe(figure)}").replace("\n", " ")
         parts.append(f"![{alternative}]({path})\n\n*{escaped(figure.caption)}*")
     if outcome.checks:
-        lines = [
-            f"- **{VERDICTS[check.finding]}**{' by ' * bool(check.where)}{escaped(check.where)}: {escaped(check.claim)}"
-            + (f" — {escaped(check.evidence)}" * bool(check.evidence))
-            for check in outcome.checks
-        ]
+        lines = []
+        for check in outcome.checks:
+            judged = f"**{FINDING_WORDS[check.finding]}**" + (f" by {escaped(check.where)}" if check.where else "")
+            evidence = f" — {escaped(check.evidence)}" if check.evidence else ""
+            lines.append(f"- {judged}: {escaped(check.claim)}{evidence}")
         parts.append("\n".join(lines))
     if notes := (*outcome.notes, *(outcome.protocol if whole else ())):
         parts.append("\n".join(["Notes:", "", *(f"- {escaped(note)}" for note in notes)]))

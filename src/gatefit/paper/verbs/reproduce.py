@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, fields
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -346,15 +347,7 @@ def _outcomes(
 ) -> "list[Outcome]":
     from gatefit.paper.outcome import Results
 
-    known: dict[str, Any] = {}
-
-    def once(identity: str) -> "RunRecord | None":
-        # Labels share runs, and a run with its diagnostics is not small.
-        if identity not in known:
-            known[identity] = find(identity)
-        found: RunRecord | None = known[identity]
-        return found
-
+    once = cache(find)  # Labels share runs, and a run with its diagnostics is not small.
     return [each.show(Results(once, scale=scale, seeds=seeds[each.label])) for each in experiments]
 
 

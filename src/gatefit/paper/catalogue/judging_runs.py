@@ -38,7 +38,7 @@ class JudgingRuns:
         return self.where or draft.name(self.dataset)
 
 
-def longest_runs(draft: Draft, dataset: str, methods: Sequence[str]) -> JudgingRuns:
+def judging_runs(draft: Draft, dataset: str, methods: Sequence[str]) -> JudgingRuns:
     """The runs that judge a label of ``dataset`` at this scale; both kinds are asked for, so that both are planned."""
     own = JudgingRuns(dataset)
     if draft.scale != "paper":
