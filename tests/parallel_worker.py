@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
+from gatefit.training.data import DataOrder
 from gatefit.training.loop import Observer, train
-from gatefit.training.order import DataOrder
 from gatefit.training.parallel import process_group
 from gatefit.training.runs import execute_together, training_data
 from patience import HANG, wait_until

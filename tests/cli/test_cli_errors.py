@@ -20,7 +20,7 @@ from gatefit.cli.errors import UserError, check_choice, explain, one_line
         (["--method", "multilinear-covjak"], "unknown method 'multilinear-covjak'; did you mean multilinear-covjac?"),
         (
             ["--method", "mlp"],
-            "mlp is a floating-point baseline without gates; `gatefit reproduce tab:mlp-cnn-baseline`",
+            "mlp is a floating-point baseline without gates; `gatefit reproduce` trains it",
         ),
         (
             ["--wiring", "strid"],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gatefit.training.parallel import ProcessGroup
     from gatefit.training.runs import Run
 
+_BASELINES = ("mlp", "cnn-3x3", "cnn-2x2")
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
     "gatefit train --resume runs/monks",
@@ -99,11 +100,11 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     from gatefit.wirings import WIRINGS
 
     check_choice("data set", options["dataset"], DATASETS)
-    if options["method"] not in METHODS:
-        from gatefit.paper.baseline_cost import refuse_baseline
-
-        with user_input():
-            refuse_baseline(options["method"])
+    if options["method"] in _BASELINES:
+        raise UserError(
+            f"{options['method']} is a floating-point baseline without gates; "
+            "`gatefit reproduce` trains it, under the label of the baselines"
+        )
     check_choice("method", options["method"], METHODS)
     check_choice("wiring", options["wiring"], (*WIRINGS, "local"))
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])

@@ -34,9 +34,8 @@ from gatefit.ops.stack import Batch
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
-from gatefit.training.data import TrainingData
+from gatefit.training.data import DataOrder, TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
-from gatefit.training.order import DataOrder
 
 
 class TrainingDivergedError(ArithmeticError):
