@@ -145,7 +145,7 @@ def all_cases(folder):
         errors = {action.__name__: refused(group, action) for action in (disagree, diverge, write_in_all)}
         for attempt in ("first", "again"):
             runs = execute_together([FINISHED], strategy=group, folders=[folder / "finished"], threads=1)
-            errors[f"{attempt} run"] = ", ".join(str(run.result.finished) for run in runs)
+            errors[f"{attempt} run"] = str([run.result.finished for run in runs])
         (folder / f"errors-{group.rank}.json").write_text(json.dumps(errors))
 
 
