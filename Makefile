@@ -56,7 +56,7 @@ test: check shapes
 
 # Array shapes in signatures, checked at run time. Kernels cannot be; tests that pass wrong types on purpose are left out.
 SHAPED := $(subst $(space),,$(foreach m,codebook quantise methods wirings readouts network ops.gate_layer \
-	ops.gate_layer_reference ops.coefficients training.order,gatefit.$(m),))beartype.beartype
+	ops.gate_layer_reference ops.coefficients training.data,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
 	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/test_quantise.py \
 	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py

@@ -26,9 +26,9 @@ from gatefit.network import LogicNetwork
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig
+from gatefit.training.data import DataOrder
 from gatefit.training.loop import Learner, evaluation, loss_of, make_optimiser, train_together
 from gatefit.training.metrics import summary
-from gatefit.training.order import DataOrder
 from gatefit.training.runs import build_network, training_data
 from gatefit.training.side_by_side import SideBySide
 

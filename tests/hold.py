@@ -1,7 +1,7 @@
 """A run that waits at a step until it is killed or asked to stop, so that no machine is too fast or too slow for that.
 
-    with holding({identity: step}, folder): ...       in a process that trains as ``experiments.work.Worker`` does
-    python tests/hold.py OPTIONS HELD                 a worker of ``experiments.crew`` with such runs
+    with holding({identity: step}, folder): ...       in a process that trains as ``experiments.worker.Worker`` does
+    python tests/hold.py OPTIONS HELD                 a worker of ``experiments.processes`` with such runs
 
 A run is held once: FOLDER/held-IDENTITY says that it was.
 """
@@ -13,15 +13,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gatefit.experiments import work
+from gatefit.experiments import worker
 
 
 @contextlib.contextmanager
 def holding(steps: dict[str, int], folder: Path) -> Iterator[None]:
     """Runs that are told to have come to their step stay there."""
-    worker = work.Worker
+    usual = worker.Worker
 
-    class Holding(worker):
+    class Holding(usual):
         def __init__(self, store, *, tell, should_stop, **options):
             def tell_and_hold(event):
                 tell(event)
@@ -34,15 +34,15 @@ def holding(steps: dict[str, int], folder: Path) -> Iterator[None]:
 
             super().__init__(store, tell=tell_and_hold, should_stop=should_stop, **options)
 
-    work.Worker = Holding
+    worker.Worker = Holding
     try:
         yield
     finally:
-        work.Worker = worker
+        worker.Worker = usual
 
 
 if __name__ == "__main__":
-    from gatefit.experiments.worker import main
+    from gatefit.experiments.processes import main
 
     held = json.loads(sys.argv[2])
     with holding(held["steps"], Path(held["folder"])):

@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 from gatefit.datasets import load_dataset
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
+from gatefit.training.data import DataOrder
 from gatefit.training.loop import Observer, train
-from gatefit.training.order import DataOrder
 from gatefit.training.parallel import process_group
 from gatefit.training.runs import execute_together, training_data
 from patience import HANG, wait_until
@@ -145,7 +145,7 @@ def all_cases(folder):
         errors = {action.__name__: refused(group, action) for action in (disagree, diverge, write_in_all)}
         for attempt in ("first", "again"):
             runs = execute_together([FINISHED], strategy=group, folders=[folder / "finished"], threads=1)
-            errors[f"{attempt} run"] = ", ".join(str(run.result.finished) for run in runs)
+            errors[f"{attempt} run"] = str([run.result.finished for run in runs])
         (folder / f"errors-{group.rank}.json").write_text(json.dumps(errors))
 
 

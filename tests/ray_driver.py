@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 import gatefit
-from gatefit.experiments import ray_jobs, ray_task
-from gatefit.experiments.ray_jobs import RayError, connected, run_on_ray
+from gatefit.experiments import ray_jobs
+from gatefit.experiments.ray_jobs import RayError, connected, run_on_ray, train_unit
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 from hold import holding
@@ -37,7 +37,7 @@ HELD = {KILLED.identity: 300, STOPPED.identity: 100, UNLUCKY.identity: 100}
 def train_held(clerk, configs, options):
     """The task, in which such a run waits for what the driver will do."""
     with holding(HELD, Path(options["folder"])):
-        ray_task.train_unit(clerk, configs, options)
+        train_unit(clerk, configs, options)
 
 
 def kill(identity):

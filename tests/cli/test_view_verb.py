@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatefit.experiments.intake import import_runs
+from gatefit.experiments.import_runs import import_runs
 from gatefit.experiments.store import Store
 from page_checks import check_page
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gatefit.experiments import crew
+from gatefit.experiments import processes
 from gatefit.experiments.runner import NETWORKS, run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
@@ -48,13 +48,13 @@ def start(folder: Path, jobs: int, *configs: RunConfig, hold: float = float("inf
 @pytest.fixture
 def held_at_80(monkeypatch, tmp_path):
     """Workers do not get past step 80 of the long run before something happens to them."""
-    init = crew._Hand.__init__
+    init = processes._WorkerProcess.__init__
     held = json.dumps({"steps": {LONG.identity: 80}, "folder": str(tmp_path)})
 
     def init_held(hand, command, *rest):
         init(hand, [sys.executable, str(HOLD), command[-1], held], *rest)
 
-    monkeypatch.setattr(crew._Hand, "__init__", init_held)
+    monkeypatch.setattr(processes._WorkerProcess, "__init__", init_held)
 
 
 def until(process: "subprocess.Popen[str]", kind: str, step: int) -> None:
@@ -104,13 +104,13 @@ def test_two_runners_share_the_work(tmp_path):
 def test_a_killed_worker_is_reported_and_the_others_go_on(tmp_path, monkeypatch, whole):
     others = [replace(BASE, seed=s, method="iwp-ste") for s in range(2)]
     workers = {}
-    give = crew._Hand.give
+    give = processes._WorkerProcess.give
 
     def spy(hand, unit):
         workers.update({config.identity: hand.process.pid for config in unit})
         give(hand, unit)
 
-    monkeypatch.setattr(crew._Hand, "give", spy)
+    monkeypatch.setattr(processes._WorkerProcess, "give", spy)
 
     def kill(event):
         if event.identity == LONG.identity and event.kind == "evaluated" and event.step == 80:
@@ -142,7 +142,7 @@ def test_workers_that_die_at_once_leave_nothing_open_and_say_why(tmp_path):
     with Store.open(tmp_path) as store:
         store.plan(configs)
         store.fail(configs[0].identity, "the download failed")  # earlier, and no longer the reason
-        team = crew.Crew(store, 2, build=NETWORKS)
+        team = processes.WorkerProcesses(store, 2, build=NETWORKS)
         team._command = [sys.executable, "-c", "raise SystemExit('no memory')"]
         team.work([[config] for config in configs], tell=tell)
         reasons = {store.find(config.identity).error for config in configs}

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from gatefit.experiments import ray_jobs
-from gatefit.experiments.ray_jobs import RayError, connected, run_on_ray
-from gatefit.experiments.ray_task import FILES
+from gatefit.experiments.ray_jobs import FILES, RayError, connected, run_on_ray
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from gatefit.training.folder import MADE

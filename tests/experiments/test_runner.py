@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gatefit.datasets import DatasetError
-from gatefit.experiments import work
+from gatefit.experiments import worker
 from gatefit.experiments.estimate import estimate, model_seconds, run_seconds
 from gatefit.experiments.runner import plan_units, run_all
 from gatefit.experiments.store import Store, StoreError
@@ -56,7 +56,7 @@ def test_seeds_side_by_side_are_what_they_are_alone(tmp_path):
 def test_what_is_finished_is_not_repeated(tmp_path, monkeypatch):
     with Store.open(tmp_path) as store:
         first = run_all([BASE], store, diagnostics=False)
-        monkeypatch.setattr(work, "execute_together", None)
+        monkeypatch.setattr(worker, "execute_together", None)
         assert run_all([BASE, BASE, replace(BASE, seed=0)], store) == first
         assert first[0].diagnostics == {}
 
@@ -88,7 +88,7 @@ def test_a_stopped_run_goes_on_to_the_same_rows(tmp_path, whole):
 
 def test_one_run_that_cannot_be_trained_does_not_stop_the_others(tmp_path, monkeypatch):
     loaded = []
-    load = work.load_dataset
+    load = worker.load_dataset
 
     def absent(name, **options):
         loaded.append(name)
@@ -96,7 +96,7 @@ def test_one_run_that_cannot_be_trained_does_not_stop_the_others(tmp_path, monke
             raise DatasetError("the files of cifar10 were not found\nlooked in:\n  nowhere")
         return load(name, **options)
 
-    monkeypatch.setattr(work, "load_dataset", absent)
+    monkeypatch.setattr(worker, "load_dataset", absent)
     configs = [
         replace(BASE, dataset="cifar10", width=100),
         replace(BASE, dataset="cifar10", width=200),
@@ -123,14 +123,14 @@ def test_one_run_that_cannot_be_trained_does_not_stop_the_others(tmp_path, monke
 
 def test_a_diverging_seed_does_not_take_the_others_with_it(tmp_path, monkeypatch):
     configs = [replace(BASE, seed=s) for s in range(3)]
-    execute = work.execute_together
+    execute = worker.execute_together
 
     def diverges(configs, **options):
         if any(config.seed == 1 for config in configs):
             raise TrainingDivergedError("the loss is nan at step 9; lower learning_rate=0.01")
         return execute(configs, **options)
 
-    monkeypatch.setattr(work, "execute_together", diverges)
+    monkeypatch.setattr(worker, "execute_together", diverges)
     with Store.open(tmp_path) as store:
         records = run_all(configs, store, diagnostics=False)
     assert [record.status for record in records] == ["finished", "failed", "finished"]

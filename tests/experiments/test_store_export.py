@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gatefit.experiments.export import Export, open_results, public_error, write_export
-from gatefit.experiments.intake import FinalDiagnostics, import_runs, read_run_folder
+from gatefit.experiments.import_runs import FinalDiagnostics, import_runs, read_run_folder
 from gatefit.experiments.record import RunRecord
 from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store, StoreError

@@ -176,13 +176,13 @@ def test_runs_whose_data_cannot_be_had_are_skipped_with_the_reason(gatefit, tmp_
 
 
 def test_a_run_that_fails_is_told_and_the_table_is_shown_all_the_same(gatefit, tmp_path, monkeypatch):
-    from gatefit.experiments import work
+    from gatefit.experiments import worker
     from gatefit.training.loop import TrainingDivergedError
 
-    def diverges(config, **options):
+    def diverges(configs, **options):
         raise TrainingDivergedError("the loss is nan at step 3")
 
-    monkeypatch.setattr(work, "execute", diverges)
+    monkeypatch.setattr(worker, "execute_together", diverges)
     outcome = gatefit("reproduce", "app:entropy", *TINY, "--store", tmp_path / "store")
     assert outcome.code == 1
     assert outcome.out.startswith("app:entropy")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.training.order import DataOrder
+from gatefit.training.data import DataOrder
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 3))

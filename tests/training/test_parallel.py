@@ -171,8 +171,8 @@ def test_a_process_that_cannot_begin_tells_the_others(results):
 
 def test_a_finished_run_is_read_by_the_leader_and_the_others_leave(results):
     leader, follower = (json.loads((results / f"errors-{rank}.json").read_text()) for rank in range(2))
-    assert (leader["first run"], leader["again run"]) == ("True", "True")
-    assert (follower["first run"], follower["again run"]) == ("None", "None")
+    assert (leader["first run"], leader["again run"]) == ("[True]", "[True]")
+    assert (follower["first run"], follower["again run"]) == ("[]", "[]")
     written = json.loads((results / "finished" / "result.json").read_text())
     assert (written["config"], written["steps"]) == (FINISHED.identity, FINISHED.steps)
 

@@ -29,7 +29,7 @@ _KNOWN: Final[dict[tuple[str, str], int]] = {
     ("gatefit.training.checkpoint", "CheckpointError"): REFUSED,
     ("gatefit.training.loop", "TrainingDivergedError"): FAILED,
     ("gatefit.training.folder", "RunFolderError"): REFUSED,
-    ("gatefit.experiments.ray_task", "RayError"): REFUSED,
+    ("gatefit.experiments.ray_jobs", "RayError"): REFUSED,
     ("gatefit.training.parallel", "ParallelError"): FAILED,
 }
 

@@ -186,8 +186,8 @@ def import_runs(
     as_json: AsJson = False,
 ) -> None:
     """Take in finished runs from elsewhere; none is doubled, and a different result for the same run is reported."""
-    from gatefit.experiments.intake import FinalDiagnostics, check_sources
-    from gatefit.experiments.intake import import_runs as take_in
+    from gatefit.experiments.import_runs import FinalDiagnostics, check_sources
+    from gatefit.experiments.import_runs import import_runs as take_in
     from gatefit.experiments.store import Store, default_store
     from gatefit.training.machine import code_version, machine
 

@@ -21,8 +21,7 @@ from typing import Any, Final, Literal, Protocol
 
 from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.record import RunRecord
-from gatefit.experiments.rows import run_order
-from gatefit.experiments.store import Store
+from gatefit.experiments.store import Store, run_order
 from gatefit.training.config import RunConfig, option_of
 from gatefit.training.machine import FIELDS as MACHINE_FIELDS
 

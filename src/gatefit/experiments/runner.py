@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gatefit.experiments.crew import Crew
 from gatefit.experiments.estimate import StepSeconds, model_seconds, run_seconds
 from gatefit.experiments.events import RunEvent, Tell
+from gatefit.experiments.processes import WorkerProcesses
 from gatefit.experiments.record import RunRecord
 from gatefit.experiments.store import Store
 from gatefit.training.config import GATE_METHODS, RunConfig
@@ -61,8 +61,10 @@ def run_all(
         if jobs == 1:
             _here(units, store, threads, data_dir, progress, should_stop, diagnostics, build)
         else:
-            crew = Crew(store, jobs, threads=threads, data_dir=data_dir, diagnostics=diagnostics, build=build)
-            crew.work(units, tell=progress, should_stop=should_stop)
+            workers = WorkerProcesses(
+                store, jobs, threads=threads, data_dir=data_dir, diagnostics=diagnostics, build=build
+            )
+            workers.work(units, tell=progress, should_stop=should_stop)
     return [record for record in map(store.find, wanted) if record is not None]
 
 
@@ -129,7 +131,7 @@ def _here(
     diagnostics: bool,
     build: str,
 ) -> None:
-    from gatefit.experiments.work import Worker, builder
+    from gatefit.experiments.worker import Worker, builder
 
     worker = Worker(
         store,

@@ -20,14 +20,6 @@ _FLOPS: Final = 2e10
 """Floating-point operations a second of matrix products, one core."""
 
 
-def refuse_baseline(method: str) -> None:
-    """Say how a baseline is trained to who asks for a network of its gates."""
-    if method in BASELINES:
-        raise ValueError(
-            f"{method} is a floating-point baseline without gates; `gatefit reproduce tab:mlp-cnn-baseline` trains it"
-        )
-
-
 def step_seconds(config: RunConfig) -> float:
     """Seconds a step of any run of the paper on one core, as ``experiments.estimate`` wants it."""
     if config.method not in BASELINES:

@@ -1,7 +1,9 @@
-"""Training data as bits: packed once where they fit, or encoded batch by batch from the raw rows.
+"""What a step reads: training data as bits, packed once where they fit or encoded batch by batch, and their order.
 
 PackedRows    one bit a feature:  CIFAR-10 with 31 thresholds is 0.6 GB instead of 19 GB of floats
 EncodedRows   the raw bytes, encoded for each batch:  0.15 GB
+DataOrder     a pure function of (seed, epoch), so that a resumed run reads what it would have read: the stream is
+              permutation(seed, 0), permutation(seed, 1), ... end to end; step t reads its t-th block of ``batch``
 """
 
 from abc import ABC, abstractmethod
@@ -9,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from gatefit.bits import PackedBatch, gather, pack, pack_rows
 from gatefit.encoders import Encoder
+from gatefit.randomness import stream
 
 PACKED_LIMIT = 1 << 29
 """Bytes of packed bits up to which a set is encoded once; beyond, batch by batch."""
@@ -81,3 +85,31 @@ class TrainingData:
     """How many samples at the beginning of the test set are whole batches, where they are evaluated apart."""
     digest: str = ""
     """Of the data set that it is made from, where that is known: processes that share a run must have the same."""
+
+
+class DataOrder:
+    """Indices of each step's samples; batches run across the ends of epochs, so all have the same size."""
+
+    def __init__(self, samples: int, batch: int, seed: int) -> None:
+        if samples < 1:
+            raise ValueError("there are no samples to train on")
+        self.samples, self.batch, self.seed = samples, min(batch, samples), seed
+        self._epoch, self._permutation = -1, np.empty(0, dtype=np.int64)
+
+    def permutation(self, epoch: int) -> Int64[np.ndarray, " samples"]:
+        """The order of one epoch."""
+        if epoch != self._epoch:
+            shuffled = torch.randperm(self.samples, generator=stream(self.seed, f"order/{epoch}"))
+            self._epoch, self._permutation = epoch, shuffled.numpy()
+        return self._permutation
+
+    def indices(self, step: int) -> Int64[np.ndarray, " batch"]:
+        """The samples of step ``step``, counted from 0."""
+        start, end = step * self.batch, (step + 1) * self.batch
+        parts = []
+        while start < end:
+            epoch, offset = divmod(start, self.samples)
+            part = self.permutation(epoch)[offset : offset + end - start]
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -29,14 +29,13 @@ from torch import Tensor, nn
 
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
-from gatefit.ops.cross_entropy import cross_entropy
 from gatefit.ops.batches import Batch
+from gatefit.ops.cross_entropy import cross_entropy
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
-from gatefit.training.data import TrainingData
+from gatefit.training.data import DataOrder, TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
-from gatefit.training.order import DataOrder
 
 
 class TrainingDivergedError(ArithmeticError):

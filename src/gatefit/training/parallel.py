@@ -68,7 +68,9 @@ class ProcessGroup(Strategy):
         """All begin with what the leader has: its newest checkpoint, or else its first parameters."""
         (learner,) = learners
         if learner.folder is not None and not self.writes:
-            raise ValueError(f"process {self.rank} was given the folder {learner.folder}; only the first one writes")
+            raise ValueError(
+                f"process {self.rank} was given the folder {learner.folder}; only the first process writes"
+            )
         restored = learner.restore()
         self._meet(_READY, _subject(learner, data))
         content = b""

@@ -23,7 +23,7 @@ Diagnose = Callable[[RunRecord, Path], Mapping[str, Mapping[int, Any]]]
 
 
 @dataclass(frozen=True)
-class Intake:
+class ImportedRun:
     """What became of one run, or of one path that holds none that can be taken."""
 
     source: str
@@ -39,7 +39,7 @@ def import_runs(
     machine: Mapping[str, Any] | None = None,
     code_version: str = "",
     diagnose: Diagnose | None = None,
-) -> Iterator[Intake]:
+) -> Iterator[ImportedRun]:
     """Take in every run under ``paths``, one after the other, telling what became of each.
 
     ``machine`` and ``code_version`` are noted for run folders that do not say what they were made with; ``diagnose``
@@ -95,7 +95,7 @@ def _run_folders(path: Path) -> list[Path]:
     return sorted(config.parent for config in path.glob("*/config.json"))
 
 
-def _import_results(path: Path, store: Store) -> Iterator[Intake]:
+def _import_results(path: Path, store: Store) -> Iterator[ImportedRun]:
     if (path / FILE).is_file() and (path / FILE).resolve() == (store.folder / FILE).resolve():
         raise StoreError(f"{path} is the store itself; name another")
     with open_results(path) as source:
@@ -103,23 +103,23 @@ def _import_results(path: Path, store: Store) -> Iterator[Intake]:
             whole = source.find(record.identity)
             assert whole is not None
             outcome = store.take(whole)
-            yield Intake(str(path), record.identity, outcome, _reason(outcome, store))
+            yield ImportedRun(str(path), record.identity, outcome, _reason(outcome, store))
 
 
 def _import_folder(
     folder: Path, store: Store, machine: Mapping[str, Any], code_version: str, diagnose: Diagnose | None
-) -> Intake:
+) -> ImportedRun:
     try:
         record = read_run_folder(folder)
         known = store.find(record.identity)
         if diagnose is not None and not (known is not None and known.diagnostics):
             record = replace(record, diagnostics=diagnose(record, folder))
     except ValueError as error:
-        return Intake(str(folder), "", "skipped", str(error))
+        return ImportedRun(str(folder), "", "skipped", str(error))
     if not record.code_version:
         record = replace(record, machine=machine, code_version=code_version)
     outcome = store.take(record)
-    return Intake(str(folder), record.identity, outcome, _reason(outcome, store))
+    return ImportedRun(str(folder), record.identity, outcome, _reason(outcome, store))
 
 
 def _reason(outcome: Taken, store: Store) -> str:

@@ -6,6 +6,9 @@
 Workers write to the store themselves. One that is killed takes nothing with it but the steps since its last
 checkpoint: its runs are marked as failed, another takes its place. Where the runner is killed its workers' input ends:
 they finish their step, save, and leave; so they do on SIGTERM, which a batch system sends to every process.
+
+Not a ProcessPoolExecutor: that pickles, gives up all of its work when one process is killed, and tells nothing before a
+task's end.
 """
 
 import contextlib
@@ -22,7 +25,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TextIO
 
 from gatefit.experiments.events import RunEvent, Tell
 from gatefit.experiments.store import Store
@@ -32,11 +35,11 @@ from gatefit.training.machine import machine
 PAUSE: Final = 0.5
 
 Unit = list[RunConfig]
-Inbox = queue.SimpleQueue[tuple["_Hand", bytes | None]]
+Inbox = queue.SimpleQueue[tuple["_WorkerProcess", bytes | None]]
 """Lines that workers said, in the order in which they came; None is the end of one's life."""
 
 
-class Crew:
+class WorkerProcesses:
     """A number of worker processes on one store."""
 
     def __init__(
@@ -58,7 +61,7 @@ class Crew:
             "diagnostics": diagnostics,
             "build": build,
         }
-        self._command = [sys.executable, "-m", "gatefit.experiments.worker", json.dumps(options)]
+        self._command = [sys.executable, "-m", "gatefit.experiments.processes", json.dumps(options)]
         # Waiting OpenMP threads sleep instead of spinning: the processes share the cores.
         self._environment = os.environ | {"OMP_NUM_THREADS": str(share), "OMP_WAIT_POLICY": "PASSIVE"}
 
@@ -67,59 +70,59 @@ class Crew:
         open_units, waiting = deque(units), _Waiting(tell)
         inbox: Inbox = queue.SimpleQueue()
         with contextlib.ExitStack() as stack:
-            hands: list[_Hand] = []
+            workers: list[_WorkerProcess] = []
             while True:
                 stopping = should_stop()
                 open_units.extend(waiting.due())
-                for hand in [hand for hand in hands if hand.unit is None]:
+                for worker in [worker for worker in workers if worker.unit is None]:
                     if open_units and not stopping:
-                        hand.give(open_units.popleft())
-                while open_units and len(hands) < self.jobs and not stopping:
-                    hand = _Hand(self._command, self._environment, inbox)
-                    stack.callback(hand.close)
-                    hands.append(hand)
-                    hand.give(open_units.popleft())
+                        worker.give(open_units.popleft())
+                while open_units and len(workers) < self.jobs and not stopping:
+                    worker = _WorkerProcess(self._command, self._environment, inbox)
+                    stack.callback(worker.close)
+                    workers.append(worker)
+                    worker.give(open_units.popleft())
                 if stopping:
                     waiting.clear()
-                    for hand in hands:
-                        hand.dismiss()
-                if all(hand.unit is None for hand in hands) and (stopping or not (open_units or waiting)):
+                    for worker in workers:
+                        worker.dismiss()
+                if all(worker.unit is None for worker in workers) and (stopping or not (open_units or waiting)):
                     return
                 try:
-                    hand, line = inbox.get(timeout=PAUSE / 2)
+                    worker, line = inbox.get(timeout=PAUSE / 2)
                 except queue.Empty:
                     continue
                 if line is not None:
-                    self._hear(hand, json.loads(line), waiting, tell)
+                    self._handle(worker, json.loads(line), waiting, tell)
                 else:
-                    self._bury(hand, tell)
-                    hands.remove(hand)
-                    hand.close()
+                    self._account_for(worker, tell)
+                    workers.remove(worker)
+                    worker.close()
 
-    def _hear(self, hand: "_Hand", message: dict[str, Any], waiting: "_Waiting", tell: Tell) -> None:
+    def _handle(self, worker: "_WorkerProcess", message: dict[str, Any], waiting: "_Waiting", tell: Tell) -> None:
         """What a worker has said."""
         if "event" in message:
             event = RunEvent(**message["event"])
             if event.kind == "failed":
-                hand.failed.add(event.identity)
+                worker.failed.add(event.identity)
             tell(event)
-        elif hand.unit is not None:
+        elif worker.unit is not None:
             busy = set(message["busy"])
-            waiting.add([config for config in hand.unit if config.identity in busy])
-            hand.unit = None
+            waiting.add([config for config in worker.unit if config.identity in busy])
+            worker.unit = None
 
-    def _bury(self, hand: "_Hand", tell: Tell) -> None:
+    def _account_for(self, worker: "_WorkerProcess", tell: Tell) -> None:
         """What a worker leaves behind that has said its last."""
-        for config in () if hand.left_as_asked else hand.unit or ():
+        for config in () if worker.left_as_asked else worker.unit or ():
             # One that failed in an earlier life is still marked so, for another reason.
-            if self.store.status(config.identity) != "finished" and config.identity not in hand.failed:
-                text = f"its process {hand.epitaph()}; it goes on from its last checkpoint when it is run again"
+            if self.store.status(config.identity) != "finished" and config.identity not in worker.failed:
+                text = f"its process {worker.ending()}; it goes on from its last checkpoint when it is run again"
                 self.store.fail(config.identity, text)
                 tell(RunEvent(config.identity, "failed", 0, config.steps, text))
-        hand.unit = None
+        worker.unit = None
 
 
-class _Hand:
+class _WorkerProcess:
     """One worker process and the unit it works on.
 
     In a session or process group of its own: Ctrl+C reaches the runner alone, which asks its workers to stop. A thread
@@ -173,7 +176,7 @@ class _Hand:
                 inbox.put((self, line))
         inbox.put((self, None))
 
-    def epitaph(self) -> str:
+    def ending(self) -> str:
         """How the process ended."""
         code = self.process.wait()
         if code < 0:
@@ -218,3 +221,57 @@ def _last_line(file: IO[bytes]) -> str:
     file.seek(0)
     lines = file.read()[-4000:].decode(errors="replace").strip().splitlines()
     return lines[-1].strip() if lines else ""
+
+
+def main() -> None:
+    """A worker process: units of runs on its input, what happens to them on its output, until the input ends."""
+    options = json.loads(sys.argv[1])
+    # Nothing but messages goes to the runner, whatever a library may print.
+    messages = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    stop, units = threading.Event(), queue.SimpleQueue[list[RunConfig] | None]()
+
+    def leave(*_: object) -> None:
+        stop.set()
+        units.put(None)
+
+    signal.signal(signal.SIGTERM, leave)
+    threading.Thread(target=_listen, args=(stop, units), daemon=True).start()
+
+    def tell(event: RunEvent) -> None:
+        _say(messages, {"event": asdict(event)}, stop)
+
+    from gatefit.experiments.worker import Worker, builder
+
+    with Store.open(Path(options["store"]), create=False) as store:
+        worker = Worker(
+            store,
+            threads=options["threads"],
+            data_dir=None if options["data_dir"] is None else Path(options["data_dir"]),
+            diagnostics=options["diagnostics"],
+            build=builder(options["build"]),
+            tell=tell,
+            should_stop=stop.is_set,
+        )
+        while (unit := units.get()) is not None and not stop.is_set():
+            busy = worker.do(unit)
+            _say(messages, {"busy": [config.identity for config in busy]}, stop)
+
+
+def _listen(stop: threading.Event, units: "queue.SimpleQueue[list[RunConfig] | None]") -> None:
+    """Units as they come; at the end of the input the worker stops after its step."""
+    for line in sys.stdin:
+        units.put([RunConfig.from_dict(content) for content in json.loads(line)["configs"]])
+    stop.set()
+    units.put(None)
+
+
+def _say(messages: TextIO, content: dict[str, Any], stop: threading.Event) -> None:
+    try:
+        messages.write(f"{json.dumps(content)}\n")
+    except OSError:
+        stop.set()  # A pipe without a reader: the runner is gone. Save and leave.
+
+
+if __name__ == "__main__":
+    main()
