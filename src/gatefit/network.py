@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.methods import METHODS, Method, resolve_method
+from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.stack import Batch, eval_scores, train_layer, train_scores
-from gatefit.quantise import codebook
 from gatefit.randomness import stream
 from gatefit.readouts import (
     READOUTS,

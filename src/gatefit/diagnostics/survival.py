@@ -31,9 +31,9 @@ from gatefit.diagnostics.batch import first_samples, noise_kept
 from gatefit.gates import Gate
 from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
+from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.stack import Batch, as_float, check_batch
-from gatefit.quantise import codebook
 
 WORDS: Final = 2
 """Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""

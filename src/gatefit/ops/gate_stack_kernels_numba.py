@@ -16,12 +16,10 @@ from typing import Final
 import numpy as np
 from numba import int64, uint32
 
-from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
-from gatefit.ops.sixteen_numba import exp_of_negative
-from gatefit.ops.sixteen_numba import kernel as simd
+from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
 from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
-from gatefit.ops.wide_vectors import wide_vectors
 
 TILE: Final = (0,)
 SAMPLES: Final = samples(TILE)

@@ -14,10 +14,9 @@ import numpy as np
 from numba import int64, uint32
 
 from gatefit.gates import SWAPPED, TRUTH_TABLES
-from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
+from gatefit.ops.simd import add_sums, load, samples, spread, store, where, wide_vectors
 from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
 from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
-from gatefit.ops.wide_vectors import wide_vectors
 
 TILE: Final = (0, 0, 0, 0)
 SAMPLES: Final = samples(TILE)

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from gatefit.bits import PackedBatch, pack, unpack_features
+from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.gate_stack_numba import gate_stack_numba
 from gatefit.ops.implementations import NUMBA, Implementation
 from gatefit.ops.packed import boolean_forward, boolean_stack
-from gatefit.quantise import codebook, straight_through
+from gatefit.ops.straight_through import straight_through
 
 Batch = Tensor | PackedBatch
 NUMPY_TYPES: Final[dict[torch.dtype, type[np.floating[Any]]]] = {torch.float32: np.float32, torch.float64: np.float64}

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gatefit.ops import stack_kernels_numba as kernels
-from gatefit.ops.gate_layer_numba import check_cpu_float
 from gatefit.ops.stack_plan import StackPlan
+from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 

@@ -12,8 +12,7 @@ from typing import Final
 from numba import int64, uint32
 
 from gatefit.compiled import njit
-from gatefit.ops.lanes_numba import load, prefetch, samples, store
-from gatefit.ops.wide_vectors import wide_vectors
+from gatefit.ops.simd import load, prefetch, samples, store, wide_vectors
 
 AHEAD: Final = 8
 """Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gatefit.compiled import njit
+from gatefit.ops.tensors import version
 
 FROM_BITS: Final = 0
 FROM_CYCLES: Final = 1
@@ -167,8 +168,3 @@ def stack_plan(wirings: Sequence[Int[Tensor, "2 gates"]], inputs: int) -> StackP
         known[state] = make_plan(arrays, inputs), list(wirings[1:])
     plan: StackPlan = known[state][0]
     return plan
-
-
-def version(tensor: Tensor) -> int:
-    """How often the tensor was written to; tensors of inference mode do not say."""
-    return 0 if tensor.is_inference() else tensor._version
