@@ -8,7 +8,7 @@ it is registered there and, if it has a name of its own, in ``IMPLEMENTATIONS``.
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
@@ -18,6 +18,8 @@ from torch import Tensor
 import gatefit.ops
 from gatefit.codebook import CODEBOOK
 from gatefit.ops.implementations import IMPLEMENTATIONS
+from gatefit.ops.stacks import Stack
+from stacks import SHAPES, owners_of, wirings_of
 
 FLOATS = (torch.float32, torch.float64)
 
@@ -107,6 +109,40 @@ def gumbel(case: int, generator: torch.Generator, dtype: torch.dtype) -> dict[st
     return {"key_low": low, "key_high": high, "noise": torch.full((case,), torch.nan, dtype=dtype)}
 
 
+def stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    """Bits, layers one above another, and the coefficients of each."""
+    inputs, widths = SHAPES[case["shape"]]
+    owners = [owners_of(gates) for gates in widths] if case.get("shared") else [None] * len(widths)
+    rows = [gates if owner is None else int(owner.max()) + 1 for gates, owner in zip(widths, owners, strict=True)]
+    wirings = wirings_of(inputs, widths, case["wiring"])
+    groups = None if widths[-1] == 1 else 10
+    every = groups is not None and len(set(widths)) == 1 and not case["batch"] % 2
+    return {
+        "x": torch.rand(case["batch"], inputs, generator=generator) < 0.5,
+        "stack": Stack(wirings, groups=groups, votes=range(1, len(widths) + 1) if every else (), owners=owners),
+        "coefficients": [normal(generator, dtype, count, 4, scale=0.5) for count in rows],
+        **({"sigmoid": True} if case.get("sigmoid") else {}),
+    }
+
+
+def boolean_stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    given = stack(case, generator, dtype)
+    rows = [len(coefficients) for coefficients in given["coefficients"]]
+    return {**given, "gates": [torch.randint(16, (n,), generator=generator, dtype=torch.uint8) for n in rows]}
+
+
+def boolean_counts(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    given = boolean_stack(case, generator, dtype)
+    return {name: given[name] for name in ("x", "stack", "gates")}
+
+
+STACKS = [
+    {"batch": batch, "shape": shape, "wiring": wiring, "shared": shared}
+    for batch in (1, 64, 130)
+    for shape in SHAPES
+    for wiring in ("balanced", "random", "twins")
+    for shared in (False, True)
+]
 SIZES = (1, 63, 64, 65, 4097)
 OPERATIONS: dict[str, Operation] = {
     "coefficients.SNAP": Operation(
@@ -129,6 +165,9 @@ OPERATIONS: dict[str, Operation] = {
         gate_layer,
         [(batch, *layer) for batch in (0, 1, 63, 64, 65, 511) for layer in ((2, 1), (5, 7), (40, 1000), (1000, 1000))],
     ),
+    "soft_stack.SOFT_STACKS": Operation(stack, [{**case, "sigmoid": s} for case in STACKS for s in (False, True)]),
+    "boolean_stack.BOOLEAN_STACKS": Operation(boolean_stack, STACKS, true_gradient=False),
+    "boolean_stack.BOOLEAN_COUNTS": Operation(boolean_counts, STACKS, exact=True, true_gradient=False),
     "gumbel.FILL": Operation(
         gumbel, (1, 255, 256, 257, 80_000), exact=True, true_gradient=False, dtypes=(torch.float32,)
     ),
@@ -176,18 +215,25 @@ def converted(value: Any, device: str, dtype: torch.dtype) -> Any:
         return moved.requires_grad_() if value.is_floating_point() else moved
     if isinstance(value, list | tuple):
         return type(value)(converted(each, device, dtype) for each in value)
+    if isinstance(value, Stack):
+        return replace(value, **{f.name: converted(getattr(value, f.name), device, dtype) for f in fields(value)})
     return value
 
 
-def results(function: Callable[..., Any], given: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Outputs and gradients of one call, by name, on the CPU."""
-    arguments = {name: converted(value, device, dtype) for name, value in given.items()}
-    leaves = {
+def leaves_of(arguments: dict[str, Any]) -> dict[str, Tensor]:
+    """The floating tensors, by name and place in a sequence."""
+    return {
         f"{name}[{place}]" if isinstance(value, list | tuple) else name: each
         for name, value in arguments.items()
         for place, each in enumerate(value if isinstance(value, list | tuple) else [value])
         if isinstance(each, Tensor) and each.is_floating_point()
     }
+
+
+def results(function: Callable[..., Any], given: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Outputs and gradients of one call, by name, on the CPU."""
+    arguments = {name: converted(value, device, dtype) for name, value in given.items()}
+    leaves = leaves_of(arguments)
     with torch.no_grad():
         filled = function(**arguments)
     found = {}
@@ -237,10 +283,8 @@ def test_the_reference_passes_gradcheck(operation):
     how, table = OPERATIONS[operation], tables()[operation]
     given = how.arguments(how.cases[1], torch.Generator().manual_seed(0), torch.float64)
     given = {name: converted(value, "cpu", torch.float64) for name, value in given.items()}
-    names = [name for name, value in given.items() if isinstance(value, Tensor) and value.requires_grad]
-    assert names
-    torch.autograd.gradcheck(
-        lambda *leaves: table["reference"](**{**given, **dict(zip(names, leaves, strict=True))}),
-        [given[name] for name in names],
-        fast_mode=True,
-    )
+    leaves = leaves_of(given)
+    assert leaves
+
+    # The leaves are in the arguments already: gradcheck moves them in place.
+    torch.autograd.gradcheck(lambda *_: table["reference"](**given), list(leaves.values()), fast_mode=False)

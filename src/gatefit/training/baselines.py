@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from gatefit.bits import PackedBatch, unpack
 from gatefit.methods import NotBooleanError
-from gatefit.ops.stack import Batch
+from gatefit.ops.batches import Batch
 from gatefit.randomness import stream
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import RunConfig

@@ -19,7 +19,7 @@ import torch
 
 from gatefit.datasets import Dataset
 from gatefit.network import LogicNetwork
-from gatefit.ops.stack import side_by_side as batches_side_by_side
+from gatefit.ops.batches import side_by_side as batches_side_by_side
 from gatefit.ops.threads import training_threads
 from gatefit.readouts import GroupSum
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint, write_atomically
@@ -185,7 +185,8 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
     wirings = []
     for i, layer in enumerate(first.gate_layers):
         offsets = [s * layer.inputs for s in range(blocks)]
-        wirings.append(torch.cat([n.gate_layers[i].wiring + o for n, o in zip(networks, offsets, strict=True)], dim=1))
+        own = [network.gate_layers[i].wiring.committed() for network in networks]
+        wirings.append(torch.cat([wiring + o for wiring, o in zip(own, offsets, strict=True)], dim=1))
     configuration = {
         **first.configuration,
         "method": type(first.gate_layers[0].method),

@@ -1,7 +1,8 @@
 """One layer of gates: z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate.
 
 Under straight-through methods the gradient to the inputs uses the snapped coefficients, because those are the
-coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate, those it is given then.
+coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate,
+``layers.gates.trained_output``.
 """
 
 from collections.abc import Callable

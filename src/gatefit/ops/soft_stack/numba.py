@@ -1,25 +1,45 @@
-"""A tile of samples through a whole stack of soft layers and back, without leaving the cache more than it must.
+"""The soft stack compiled: a tile of samples through all layers and back, leaving the cache no more than it must.
 
     forward    z = (c_0 + c_1 u) + v (c_2 + c_12 u)          u, v: the gate's first and second input
     backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
     sigmoid    y = 1 / (1 + e^(-z)) in place of z, and δ = y (1 - y) ∂L/∂y, for the variants that never snap
 
-A row holds one node's sixteen samples, a cache line. ``stack_plan`` says how a layer finds its inputs, and why
+A row holds one node's sixteen samples, a cache line. ``stack_schedule`` says how a layer finds its inputs, and why
 gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for
 sixteen samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and
 reading them back.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
+import torch
+from jaxtyping import Float
 from numba import int64, uint32
+from torch import Tensor
 
+from gatefit.bits import PackedBatch
+from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
 from gatefit.ops.simd import kernel as simd
-from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
-from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackSchedule, stack_schedule
+from gatefit.ops.stack_tiles import (
+    ahead,
+    coefficient_gradients,
+    from_tiles,
+    inlined,
+    kernel,
+    run,
+    scheduled_coefficients,
+    slices,
+    spread_groups,
+    to_tiles,
+)
+from gatefit.ops.stacks import Stack
+from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.workspace import workspace
 
 TILE: Final = (0,)
 SAMPLES: Final = samples(TILE)
@@ -149,22 +169,23 @@ def _through_sigmoid(y, rows, slots, delta):
 
 
 @kernel
-def _group_sums(rows, scores):
-    """scores[class] = the sum of the class's rows."""
+def _add_group_sums(rows, scores):
+    """The sum of each group's rows is added to its scores."""
     wide_vectors()
     size = rows.size // scores.size
     for group in range(scores.size // SAMPLES):
-        total = spread(rows.dtype.type(0), TILE)
+        total = load(scores, group * SAMPLES, TILE)
         for row in range(group * size, (group + 1) * size):
             total = total + load(rows, row * SAMPLES, TILE)
         store(scores, group * SAMPLES, total)
 
 
 @kernel
-def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs):
+def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores):
     """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
 
     The others' rows stay in ``activations``, one layer after another where there is room, else in its halves by turns.
+    What layers that vote say is added to ``scores``, unless that is empty.
     """
     last = layers.shape[0] - 1
     keep = activations.size >= layers[last, 2] * SAMPLES
@@ -183,23 +204,26 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, act
             _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
         if sigmoid:
             _sigmoid(z)
+        if scores.size and layers[layer, 6]:
+            _add_group_sums(z, scores)
         below = z
         place = place + gates * SAMPLES if keep else half - place
 
 
 @kernel
-def forward(words, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores, begin, end):
-    """Tiles begin to end: ``scores`` (tiles, classes * SAMPLES), the sums over groups of the last layer."""
+def _forward(words, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores, begin, end):
+    """Tiles begin to end: ``scores`` (tiles, columns * SAMPLES), the sums over groups of the layers that vote."""
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs)
-        _group_sums(outputs, scores[tile])
+        scores[tile] = 0
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores[tile])
 
 
 @kernel
 def _backward_tile(
-    x, shift, layers, first, second, rows, slots, cycles, c, sigmoid, activations, outputs, delta, spare, dc
-):
+    x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+    activations, outputs, delta, spare, gradient, dc,
+):  # fmt: skip
     last = layers.shape[0] - 1
     above = outputs
     top = layers[last, 2] * SAMPLES
@@ -218,22 +242,91 @@ def _backward_tile(
         if kind == FROM_CYCLES:
             _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
         else:
-            spare[: inputs * SAMPLES] = 0
+            if layers[layer - 1, 6]:
+                spread_groups(gradient, spare[: inputs * SAMPLES], TILE)
+            else:
+                spare[: inputs * SAMPLES] = 0
             _backward_rows(below, first[start:stop], second[start:stop], to, own, delta, spare, sums)
             delta, spare = spare, delta
 
 
 @kernel
-def backward(
+def _backward(
     words, layers, first, second, rows, slots, cycles, c, sigmoid,
     activations, outputs, delta, spare, gradient, dc, begin, end,
 ):  # fmt: skip
-    """dc = the sums over tiles begin to end, for the gradients (tiles, classes * SAMPLES) of the scores."""
+    """dc = the sums over tiles begin to end, for the gradients (tiles, columns * SAMPLES) of the scores."""
     dc[:] = 0
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs)
-        spread_groups(gradient[tile], delta[: layers[-1, 1] * SAMPLES], TILE)
+        here = gradient[tile]
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, here[:0])
+        spread_groups(here, delta[: layers[-1, 1] * SAMPLES], TILE)
         _backward_tile(
-            x, shift, layers, first, second, rows, slots, cycles, c, sigmoid, activations, outputs, delta, spare, dc
-        )
+            x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+            activations, outputs, delta, spare, here, dc,
+        )  # fmt: skip
+
+
+_PER_WORD: Final = 64 // SAMPLES
+
+
+class _SoftStack(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: PackedBatch, stack: Stack, schedule: StackSchedule, sigmoid: bool, *coefficients: Tensor
+    ) -> Tensor:
+        order = schedule.fixed
+        c = scheduled_coefficients(stack, order, coefficients)
+        tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
+        scores = np.empty((tiles, stack.columns * SAMPLES), dtype=c.dtype)
+        parts = slices(x.words.shape[0])
+
+        def task(place: int) -> None:
+            begin, end = parts[place]
+            activations = workspace.array((2 * widest * SAMPLES,), c.dtype)
+            outputs = workspace.array((order.widths[-1] * SAMPLES,), c.dtype)
+            _forward(
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.cycles, c, sigmoid,
+                activations, outputs, scores, _PER_WORD * begin, _PER_WORD * end,
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        ctx.x, ctx.stack, ctx.schedule, ctx.c, ctx.sigmoid = x, stack, schedule, c, sigmoid
+        ctx.shapes = [tensor.shape for tensor in coefficients]
+        return from_tiles(scores, x.samples, SAMPLES)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
+        tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
+        gradient = to_tiles(gradients[0], tiles, SAMPLES)
+        parts = slices(x.words.shape[0])
+        sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+
+        def task(place: int) -> None:
+            begin, end = parts[place]
+            activations = workspace.array(((order.gates - order.widths[-1]) * SAMPLES,), c.dtype)
+            # Only a sigmoid's gradient needs its own output.
+            outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
+            delta, spare = (workspace.array((widest * SAMPLES,), c.dtype) for _ in range(2))
+            _backward(
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, order.cycles, c,
+                ctx.sigmoid, activations, outputs, delta, spare, gradient, sums[place],
+                _PER_WORD * begin, _PER_WORD * end,
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
+
+
+def soft_stack_numba(
+    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "rows 4"]], *, sigmoid: bool = False
+) -> Float[Tensor, "batch columns"]:
+    """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    packed = as_packed(x)
+    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, *coefficients)
+    assert isinstance(result, Tensor)
+    return result

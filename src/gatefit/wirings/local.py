@@ -9,48 +9,30 @@ floor((k + 1/2) n / g). So no gate reads farther than ``reach`` gates from its p
 node is read as soon as 2 g >= n, all equally often where g is a multiple of n.
 """
 
-from gatefit._requires import require
-
-require("torch", "train", "training")
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Int32
 from torch import Tensor
 
-from gatefit.randomness import stream
-from gatefit.wirings import check_sizes
+from gatefit.wirings.base import WiringContext
+from gatefit.wirings.fixed import check_sizes
 
 
-def local_wirings(
-    inputs: int,
-    width: int,
-    depth: int,
-    classes: int,
-    *,
-    reach: int | None = None,
-    order: Int[np.ndarray, " inputs"] | None = None,
-    seed: int = 0,
-) -> list[Int32[Tensor, "2 gates"]]:
-    """One wiring a layer, for ``LogicNetwork(wiring=...)``; ``order`` lists the inputs along the line.
-
-    ``reach`` is counted in gates; the whole line is ``width`` long, a tenth of it the default.
-    """
-    reach = max(1, width // 10) if reach is None else reach
+def local_wiring(context: WiringContext) -> Int32[Tensor, "2 gates"]:
+    """The wiring of one layer; the last of ``context.depth`` layers spreads its classes over the line."""
+    gates, options = context.gates, context.options
+    reach = max(1, gates // 10) if options.reach is None else options.reach
     if reach < 1:
-        raise ValueError(f"reach must be a whole number of gates >= 1, got {reach}; the line is {width} gates long")
-    if order is not None and sorted(order.tolist()) != list(range(inputs)):
-        raise ValueError(f"order must name each of the {inputs} inputs once")
-    hidden = np.arange(width, dtype=np.float64)
-    spread = hidden % -(-width // classes) * classes
-    wirings = []
-    for layer in range(depth):
-        places = spread if layer == depth - 1 else hidden
-        pairs = _near(places, inputs if layer == 0 else width, reach, stream(seed, f"wiring/{layer}"))
-        if layer == 0 and order is not None:
-            pairs = order[pairs]
-        wirings.append(torch.as_tensor(pairs, dtype=torch.int32))
-    return wirings
+        raise ValueError(f"reach must be a whole number of gates >= 1, got {reach}; the line is {gates} gates long")
+    places = np.arange(gates, dtype=np.float64)
+    if context.layer == context.depth - 1:
+        places = places % -(-gates // context.classes) * context.classes
+    pairs = _near(places, context.inputs, reach, context.generator)
+    if context.layer == 0 and options.order is not None:
+        if sorted(options.order.tolist()) != list(range(context.inputs)):
+            raise ValueError(f"order must name each of the {context.inputs} inputs once")
+        pairs = options.order[pairs]
+    return torch.as_tensor(pairs, dtype=torch.int32)
 
 
 def image_order(features: Int[np.ndarray, " bits"], shape: tuple[int, int, int]) -> Int[np.ndarray, " bits"]:

@@ -1,29 +1,23 @@
-"""Wirings: which two nodes of the layer below each gate reads (paper, app. hyperparams, Wiring).
-
-    stride   gap g = 1, 2, 3, ...:  (i, i+g) for even i, then for odd i, until there are enough      deterministic
-    unique   the same pairs in a random order: no pair twice, and deep layers are not all adjacent   the default
-    random   every input once before any a second time; never one input twice at a gate
-    explicit a tensor of your own, checked; ``local_wiring`` makes one for every layer of a network
+"""Wirings that follow from the sizes of a layer, and chance: stride, unique, random, every pair.
 
 All return int32 (2, gates). Where a block of pairs is only partly needed, its pairs are spread over the inputs.
 """
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from gatefit._requires import require
-
-require("torch", "train", "training")
-
-import numpy as np
 import torch
-from jaxtyping import Int, Int32
+from jaxtyping import Int32
 from torch import Tensor
 
+from gatefit.wirings.base import WiringContext
 
-def stride_wiring(inputs: int, gates: int, *, generator: torch.Generator | None = None) -> Int32[Tensor, "2 gates"]:
-    """The paper's gap scheme, nearest pairs first; ``generator`` is not used."""
+PREFERRED_SHARE: Final = 0.75
+"""The share of the first layer's gates that read only preferred inputs, where there are such."""
+
+
+def stride_wiring(inputs: int, gates: int) -> Int32[Tensor, "2 gates"]:
+    """The paper's gap scheme, nearest pairs first; nothing is drawn."""
     check_sizes(inputs, gates)
     check_unique_pairs(inputs, gates)
     chosen, missing = [], gates
@@ -63,49 +57,27 @@ def random_wiring(inputs: int, gates: int, *, generator: torch.Generator) -> Int
     return sequence.view(gates, 2).T.contiguous().to(torch.int32)
 
 
-WIRINGS: Final[dict[str, Callable[..., Tensor]]] = {
-    "unique": unique_wiring,
-    "stride": stride_wiring,
-    "random": random_wiring,
-}
+def every_pair_wiring(inputs: int, gates: int, *, generator: torch.Generator) -> Int32[Tensor, "2 gates"]:
+    """Unique pairs, as often as there are gates for them; the one input twice where there is no pair."""
+    pairs = inputs * (inputs - 1) // 2
+    if pairs == 0:
+        return torch.zeros((2, gates), dtype=torch.int32)
+    whole, rest = divmod(gates, pairs)
+    counts = [pairs] * whole + [rest] * (rest > 0)
+    return torch.cat([unique_wiring(inputs, count, generator=generator) for count in counts], dim=1)
 
 
-def make_wiring(
-    wiring: str | Int[Tensor, "2 gates"], inputs: int, gates: int, *, generator: torch.Generator
-) -> Int32[Tensor, "2 gates"]:
-    """The wiring called by its name, or an explicit one, checked; warns where inputs stay unread."""
-    if isinstance(wiring, Tensor):
-        result = explicit_wiring(wiring, inputs, gates)
-    elif wiring in WIRINGS:
-        result = WIRINGS[wiring](inputs, gates, generator=generator)
-    else:
-        raise ValueError(f"unknown wiring {wiring!r}; choose one of {', '.join(WIRINGS)}, or pass a tensor (2, gates)")
-    if 2 * gates < inputs:
-        warnings.warn(
-            f"{gates} gates read at most {2 * gates} of {inputs} inputs (coverage {coverage(result, inputs):.1%}); "
-            f"use {-(-inputs // 2)} gates or more to read them all",
-            stacklevel=2,
-        )
-    return result
-
-
-def explicit_wiring(wiring: Int[Tensor, "2 gates"], inputs: int, gates: int) -> Int32[Tensor, "2 gates"]:
-    """Your own wiring, checked against the layer's sizes; a gate may read one input twice."""
-    if inputs < 1 or gates < 1:
-        raise ValueError(f"a layer needs at least one input and one gate, got {inputs} and {gates}")
-    if wiring.is_floating_point() or wiring.dtype == torch.bool:
-        raise TypeError(f"wiring must hold integers, got {wiring.dtype}")
-    if wiring.shape != (2, gates):
-        raise ValueError(f"wiring must have shape (2, gates) = (2, {gates}), got {tuple(wiring.shape)}")
-    low, high = int(wiring.min()), int(wiring.max())
-    if low < 0 or high >= inputs:
-        raise ValueError(f"wiring must name inputs from 0 to {inputs - 1}, got {low} to {high}")
-    return wiring.to(torch.int32).contiguous()
-
-
-def coverage(wiring: Int[Tensor, "2 gates"], inputs: int) -> float:
-    """The fraction of inputs that some gate reads."""
-    return np.unique(wiring.cpu().numpy()).size / inputs
+def preferring_wiring(context: WiringContext) -> Int32[Tensor, "2 gates"]:
+    """Every pair before any a second time; in the first layer most gates read two of the preferred inputs."""
+    pairs = every_pair_wiring(context.inputs, context.gates, generator=context.generator)
+    preferred = context.options.preferred
+    if preferred is None or context.layer > 0:
+        return pairs
+    generator = context.stream("preferred")
+    among = every_pair_wiring(len(preferred), int(PREFERRED_SHARE * context.gates), generator=generator)
+    nodes = torch.as_tensor(preferred, dtype=torch.int32)[among.long()]
+    both = torch.cat([nodes, pairs[:, nodes.shape[1] :]], dim=1)
+    return both[:, torch.randperm(context.gates, generator=generator)]
 
 
 def check_sizes(inputs: int, gates: int) -> None:

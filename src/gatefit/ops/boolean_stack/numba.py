@@ -1,22 +1,43 @@
-"""A Boolean stack: forward on 64 samples a word, backward from the words' bits.
+"""The Boolean stack compiled: forward on 64 samples a word, backward from the words' bits.
 
     forward    z = m_0 ^ (u & (m_1 ^ (m_12 & v))) ^ (m_2 & v)       a gate over GF(2), masks by its kind
     backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
 
 An activation costs one bit. In the backward pass bits select lanes, where a soft network would multiply; gradients walk
-the cycles of ``stack_plan`` and replace one another in place, as in ``gate_stack_kernels_numba``.
+the cycles of ``stack_schedule`` and replace one another in place, as in ``soft_stack``.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int64, UInt8
 from numba import int64, uint32
+from torch import Tensor
 
+from gatefit.bits import PackedBatch
 from gatefit.gates import SWAPPED, TRUTH_TABLES
+from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.simd import add_sums, load, samples, spread, store, where, wide_vectors
-from gatefit.ops.stack_kernels_numba import ahead, inlined, kernel, spread_groups
-from gatefit.ops.stack_plan import FROM_BITS, FROM_CYCLES
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackOrder, StackSchedule, stack_schedule
+from gatefit.ops.stack_tiles import (
+    ahead,
+    coefficient_gradients,
+    from_tiles,
+    inlined,
+    kernel,
+    run,
+    scheduled_coefficients,
+    scheduled_rows,
+    slices,
+    spread_groups,
+    to_tiles,
+)
+from gatefit.ops.stacks import Stack
+from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 TILE: Final = (0, 0, 0, 0)
 SAMPLES: Final = samples(TILE)
@@ -41,10 +62,10 @@ MASKS: Final = _ONES * np.stack(
 
 
 @kernel
-def kinds_to_plan(gates, order, swapped, kinds):
-    """Gate numbers of one layer into the plan's order, with first and second input for a and b."""
-    for k in range(order.size):
-        gate = gates[order[k]]
+def _to_schedule(gates, rows, swapped, kinds):
+    """Gate numbers of one layer into the order of computation, with first and second input for a and b."""
+    for k in range(rows.size):
+        gate = gates[rows[k]]
         kinds[k] = SWAPPED[gate] if swapped[k] else gate
 
 
@@ -60,29 +81,30 @@ def _forward_layer(x, y, first, second, rows, kinds, z, w):
 
 
 @kernel
-def _group_counts(words, scores):
-    """scores[class, sample] = how many of the class's bits are set; exact below 2^24."""
+def _add_group_counts(words, scores):
+    """How many of each group's bits are set is added to its scores; exact below 2^24."""
     wide_vectors()
-    zero, one = spread(scores.dtype.type(0), TILE), spread(scores.dtype.type(1), TILE)
+    one = spread(scores.dtype.type(1), TILE)
     size = words.size * 64 // scores.size
     for group in range(scores.size // 64):
-        total = zero
+        total = load(scores, group * 64, TILE)
         for row in range(group * size, (group + 1) * size):
             total = where(words[row], total + one, total)
         store(scores, group * 64, total)
 
 
 @kernel
-def forward(words, layers, first, second, rows, kinds, bits, scores, begin, end):
+def _forward(words, layers, first, second, rows, kinds, bits, scores, begin, end):
     """Words begin to end, two at a time: ``bits`` (words, gates) keep every layer's output.
 
-    Where there are but two rows of them, they are used again and again. ``scores`` (words, classes * 64) are the sums
-    over groups of the last layer.
+    Where there are but two rows of them, they are used again and again. ``scores`` (words, columns * 64) are the sums
+    over groups of the layers that vote.
     """
     keep = bits.shape[0] >= scores.shape[0]
     for word in range(begin, end, 2):
         other = min(word + 1, end - 1)
         x, y = words[word], words[other]
+        scores[word : other + 1] = 0
         to_z, to_w = bits[word if keep else 0], bits[other if keep else 1]
         for layer in range(layers.shape[0]):
             start = layers[layer, 2]
@@ -90,8 +112,10 @@ def forward(words, layers, first, second, rows, kinds, bits, scores, begin, end)
             z, w = to_z[start:stop], to_w[start:stop]
             _forward_layer(x, y, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z, w)
             x, y = z, w
-        _group_counts(x, scores[word])
-        _group_counts(y, scores[other])
+            if layers[layer, 6]:
+                _add_group_counts(x, scores[word])
+                if other > word:
+                    _add_group_counts(y, scores[other])
 
 
 @inlined
@@ -158,8 +182,8 @@ def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
 
 
 @kernel
-def backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
-    """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, classes * PART_SAMPLES)."""
+def _backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
+    """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, columns * PART_SAMPLES)."""
     dc[:] = 0
     parts = 64 // PART_SAMPLES
     for part in range(begin * parts, end * parts):
@@ -177,6 +201,90 @@ def backward(words, layers, first, second, slots, cycles, c, bits, delta, spare,
             if kind == FROM_CYCLES:
                 _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
             else:
-                there[: inputs * PART_SAMPLES] = 0
+                if layers[layer - 1, 6]:
+                    spread_groups(gradient[part], there[: inputs * PART_SAMPLES], PART)
+                else:
+                    there[: inputs * PART_SAMPLES] = 0
                 _backward_rows(below, shift, first[start:stop], second[start:stop], to, own, here, there, sums)
                 here, there = there, here
+
+
+def _scheduled_kinds(stack: Stack, order: StackOrder, gates: Sequence[Tensor]) -> np.ndarray:
+    """All layers' gates in the order of computation."""
+    kinds = np.empty(order.gates, dtype=np.uint8)
+    for layer, (numbers, place) in enumerate(zip(gates, order.ranges, strict=True)):
+        rows = scheduled_rows(stack, order, layer)
+        _to_schedule(numbers.detach().contiguous().numpy(), rows, order.swapped[place], kinds[place])
+    return kinds
+
+
+def _counted(
+    x: PackedBatch, stack: Stack, schedule: StackSchedule, gates: Sequence[Tensor], dtype: Any, keep: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (words, columns * 64) and, if they are kept, every layer's bits."""
+    words, order = x.words.shape[0], schedule.fixed
+    kinds = _scheduled_kinds(stack, order, gates)
+    scores = np.empty((words, stack.columns * SAMPLES), dtype=dtype)
+    bits = workspace.array((words if keep else 0, order.gates), np.uint64)
+    parts = slices(words)
+
+    def task(place: int) -> None:
+        own = bits if keep else workspace.array((2, order.gates), np.uint64)
+        _forward(x.words, order.layers, schedule.first, schedule.second, order.rows, kinds, own, scores, *parts[place])
+
+    # A gate of a word takes about as long as four soft evaluations.
+    run(task, len(parts), 4 * order.gates * words)
+    return scores, bits
+
+
+class _BooleanStack(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: PackedBatch, stack: Stack, schedule: StackSchedule, gates: Sequence[Tensor], *coefficients: Tensor
+    ) -> Tensor:
+        needed = any(ctx.needs_input_grad)
+        scores, bits = _counted(x, stack, schedule, gates, NUMPY_TYPES[coefficients[0].dtype], keep=needed)
+        if needed:
+            ctx.x, ctx.stack, ctx.schedule, ctx.bits = x, stack, schedule, bits
+            ctx.c = scheduled_coefficients(stack, schedule.fixed, coefficients)
+            ctx.shapes = [tensor.shape for tensor in coefficients]
+        return from_tiles(scores, x.samples, SAMPLES)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
+        words, widest = x.words.shape[0], max(order.widths)
+        gradient = to_tiles(gradients[0], words * 64 // PART_SAMPLES, PART_SAMPLES)
+        parts = slices(words)
+        sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+
+        def task(place: int) -> None:
+            delta, spare = (workspace.array((widest * PART_SAMPLES,), c.dtype) for _ in range(2))
+            _backward(
+                x.words, order.layers, schedule.first, schedule.second, order.slots, order.cycles, c,
+                ctx.bits, delta, spare, gradient, sums[place], *parts[place],
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
+
+
+def boolean_stack_numba(
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], coefficients: Sequence[Float[Tensor, "rows 4"]]
+) -> Float[Tensor, "batch columns"]:
+    """Bit operations forward; gradients from the bits, which are all that is kept."""
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    packed = as_packed(x)
+    result = _BooleanStack.apply(packed, stack, stack_schedule(stack, packed.bits), gates, *coefficients)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def boolean_counts_numba(
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]]
+) -> Int64[Tensor, "batch columns"]:
+    """Bit operations alone."""
+    packed = as_packed(x)
+    scores, _ = _counted(packed, stack, stack_schedule(stack, packed.bits), gates, np.float32, keep=False)
+    return from_tiles(scores, packed.samples, SAMPLES).to(torch.int64)
