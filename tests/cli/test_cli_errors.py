@@ -18,10 +18,7 @@ from gatefit.cli.errors import UserError, check_choice, explain, one_line
     [
         (["--dataset", "mnst"], "unknown data set 'mnst'; did you mean mnist? choose one of monks-1, "),
         (["--method", "multilinear-covjak"], "unknown method 'multilinear-covjak'; did you mean multilinear-covjac?"),
-        (
-            ["--method", "mlp"],
-            "mlp is a floating-point baseline without gates; `gatefit reproduce` trains it",
-        ),
+        (["--method", "mlp"], "unknown method 'mlp'; choose one of soft-mix, "),
         (
             ["--wiring", "strid"],
             "unknown wiring 'strid'; did you mean stride? choose one of unique, stride, random, local",

@@ -59,7 +59,7 @@ class SideBySide(Strategy):
         losses = []
         for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
             weights = None if data.train_weights is None else data.train_weights[each]
-            losses.append(loss_of(own, data.train_targets[each], weights))
+            losses.append(loss_of(own, data.train_targets[each], weights, self.common.implementation))
         torch.stack(losses).sum().backward()
         return [float(loss.detach()) for loss in losses]
 
