@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gatefit.datasets.arrays import cached_array
+from gatefit.datasets.files import cached_array
 
 
 class Decoder:

@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from gatefit.datasets import DatasetError, Locator, load_dataset
-from gatefit.datasets.cifar import load_cifar10, load_cifar100, parse_records
-from gatefit.datasets.cifar_files import CIFAR10, CIFAR10_CLASSES, CIFAR100, CIFAR100_COARSE, CIFAR100_FINE
+from gatefit.datasets.cifar import (
+    CIFAR10,
+    CIFAR10_CLASSES,
+    CIFAR100,
+    CIFAR100_COARSE,
+    CIFAR100_FINE,
+    load_cifar10,
+    load_cifar100,
+    parse_records,
+)
 from gatefit.datasets.files import checksum
 
 RNG = np.random.default_rng(0)

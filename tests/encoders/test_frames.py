@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gatefit.encoders import Thermometer, Threshold
+from gatefit.encoders import Table, Thermometer, Threshold
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict], ids=["pandas", "polars", "mapping"])
@@ -35,10 +35,24 @@ def test_frame_after_array_is_matched_by_position():
     assert encoder.transform(pd.DataFrame({"p": [1], "q": [2]})).tolist() == [[False, True]]
 
 
+def test_any_library_that_narwhals_knows():
+    import narwhals as nw
+
+    content = {"n": [1, 2, 3], "gap": [1.5, None, 2.5], "word": ["a", "b", "a"], "on": [True, False, None]}
+    expected = Table().fit(pl.DataFrame(content))
+    for backend in ("pandas", "polars"):
+        frame = nw.from_dict(content, backend=backend)
+        encoder = Table().fit(frame)
+        assert encoder == expected
+        assert np.array_equal(encoder.transform(frame), expected.transform(pl.DataFrame(content)))
+        assert np.array_equal(np.concatenate([*encoder.transform_batches(frame, 2)]), encoder.transform(frame))
+
+
 def test_encoders_import_nothing_heavy():
     code = (
         "import sys, gatefit.encoders, gatefit.datasets; "
-        "print([m for m in ('torch', 'numba', 'pandas', 'polars', 'sklearn', 'scipy', 'pooch') if m in sys.modules])"
+        "heavy = ('torch', 'numba', 'pandas', 'polars', 'narwhals', 'sklearn', 'scipy', 'pooch'); "
+        "print([name for name in heavy if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

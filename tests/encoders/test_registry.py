@@ -7,9 +7,8 @@ from gatefit.backends.json_export import to_json
 from gatefit.circuit.file import CircuitFileError, digest, dumps, loads
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
-from gatefit.encoders import ENCODERS, Encoder, Identity, Threshold, register_encoder
+from gatefit.encoders import ENCODERS, Encoder, Identity, Rule, Threshold, register_encoder
 from gatefit.encoders.frames import read_matrix
-from gatefit.encoders.rules import Rule
 
 
 class Signs(Encoder):

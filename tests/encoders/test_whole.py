@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gatefit.encoders import Identity, OneHot, Table, Thermometer, Threshold, encoder_from_spec
-from gatefit.encoders.whole import whole_ranges
+from gatefit.encoders.base import whole_ranges
 
 
 def test_ranges_of_a_matrix():
@@ -19,7 +19,7 @@ def test_ranges_of_a_matrix():
 
 
 def test_a_value_far_down_a_large_matrix_counts(monkeypatch):
-    monkeypatch.setattr("gatefit.encoders.whole._ROWS", 8)
+    monkeypatch.setattr("gatefit.encoders.base._WHOLE_BLOCK", 8)
     x = np.zeros((1000, 3))
     x[999] = [0.5, -2, 9]
     assert whole_ranges(x) == ((), (-2, 0), (0, 9))

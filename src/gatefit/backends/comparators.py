@@ -11,7 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gatefit.encoders import Encoder, Rule
-from gatefit.encoders.whole import WholeRange
+from gatefit.encoders.base import WholeRange
 
 FeatureType = Literal["float", "double"]
 

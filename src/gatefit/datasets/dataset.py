@@ -1,13 +1,18 @@
-"""A data set: raw features, class numbers, and the encoder that makes the paper's bits of them."""
+"""A data set: raw features, class numbers, and the encoder that makes the paper's bits of them.
+
+Image sets share how they are flattened, and thresholds equally spaced over the range of a byte:
+
+    bit_k,i = x_i > 255 · k / (thresholds + 1)        planes k = 1 … thresholds of (channel, row, column)
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int64, Shaped
+from jaxtyping import Int64, Shaped, UInt8
 
 from gatefit.datasets.files import DatasetError
-from gatefit.encoders import Encoder
+from gatefit.encoders import Encoder, Thermometer, Threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,3 +58,17 @@ def class_numbers(labels: Any, classes: int, file: str) -> Int64[np.ndarray, " s
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < classes:
         raise DatasetError(f"{file} holds labels {numbers.min()} to {numbers.max()}; classes are 0 to {classes - 1}")
     return numbers
+
+
+def flatten_images(
+    images: UInt8[np.ndarray, "samples rows columns channels"],
+) -> UInt8[np.ndarray, "samples features"]:
+    """Images with the channels last, flattened to one row each in (channel, row, column) order."""
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), -1)
+
+
+def image_encoder(x: UInt8[np.ndarray, "samples features"], thresholds: int, high: float = 255) -> Encoder:
+    """The paper's encoder: one threshold at half the range, or planes of several."""
+    if thresholds == 1:
+        return Threshold(high / 2).fit(x)
+    return Thermometer(thresholds, order="threshold", low=0, high=high).fit(x)

@@ -5,9 +5,8 @@ import hashlib
 import numpy as np
 
 from gatefit._requires import require
-from gatefit.datasets.dataset import Dataset
+from gatefit.datasets.dataset import Dataset, image_encoder
 from gatefit.datasets.files import Locator
-from gatefit.datasets.images import image_encoder
 from gatefit.datasets.splits import stratified_split
 from gatefit.encoders.base import default_names
 

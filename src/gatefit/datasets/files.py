@@ -1,8 +1,12 @@
-"""Finding, checking and downloading the raw files of data sets.
+"""Finding, checking and downloading the raw files of data sets, and keeping what takes long to decode.
 
 looked for in     data_dir, $GATEFIT_DATA, the user's cache, the package itself; then downloaded to the cache
 in each place     <place>/<folder>/<file> or <place>/<file>, plain or with .gz
 checked           every file, against its SHA-256, or the MD5 its authors published, before it is parsed
+
+A decoded array is kept in the cache under the digest of the files it came from, beside its own SHA-256; both are
+written to temporary files and renamed. What does not match is decoded again; a cache that cannot be written is no
+error.
 """
 
 import contextlib
@@ -11,11 +15,15 @@ import hashlib
 import logging
 import os
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
+
+import numpy as np
+from jaxtyping import Shaped
 
 from gatefit._requires import require
 
@@ -203,3 +211,35 @@ class _ProgressBar:
 
     def close(self) -> None:
         """Nothing is left to do."""
+
+
+def cached_array(name: str, source: str, decode: Callable[[], np.ndarray]) -> Shaped[np.ndarray, "..."]:
+    """``decode()``, or what it returned when it was last called for the same ``name`` and ``source`` digest."""
+    path = cache_dir() / "decoded" / f"{name}-{source[:32]}.npy"
+    seal = path.with_suffix(".sha256")
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        array = np.load(path, allow_pickle=False)
+        if seal.read_text() == _array_digest(array):
+            return array  # type: ignore[no-any-return]
+    array = decode()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, lambda temporary: np.save(temporary, array, allow_pickle=False))
+        _replace(seal, lambda temporary: Path(temporary).write_text(_array_digest(array)))
+    return array
+
+
+def _array_digest(array: np.ndarray) -> str:
+    header = f"{array.dtype.str} {array.shape}\n".encode()
+    return hashlib.sha256(header + hashlib.sha256(np.ascontiguousarray(array).data).digest()).hexdigest()
+
+
+def _replace(path: Path, write: Callable[[str], object]) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    try:
+        write(temporary)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -10,9 +10,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import UInt8
 
-from gatefit.datasets.dataset import Dataset, class_numbers
+from gatefit.datasets.dataset import Dataset, class_numbers, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, digest
-from gatefit.datasets.images import image_encoder
 from gatefit.encoders.base import default_names
 
 _MNIST_URL: Final = "https://ossci-datasets.s3.amazonaws.com/mnist/"

@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from gatefit._requires import require
-from gatefit.datasets.dataset import Dataset, class_numbers
+from gatefit.datasets.dataset import Dataset, class_numbers, flatten_images, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, digest
-from gatefit.datasets.images import flatten_images, image_encoder
 from gatefit.encoders.base import default_names
 
 _HDF5: Final = 2  # scipy's number for the .mat files that are HDF5 inside.

@@ -20,9 +20,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import UInt8
 
-from gatefit.datasets.dataset import Dataset, class_numbers
+from gatefit.datasets.dataset import Dataset, class_numbers, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, read_verified
-from gatefit.datasets.images import image_encoder
 from gatefit.encoders.base import default_names
 
 _MD5: Final = "md5:90528d7ca1a48142e341f4ef8d21d0de"

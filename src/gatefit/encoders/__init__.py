@@ -1,11 +1,9 @@
 """Encoders: raw features in, bits out. See ``base`` for what they share and ``registry`` for their kinds."""
 
-from gatefit.encoders.base import Encoder
+from gatefit.encoders.base import Encoder, Rule
 from gatefit.encoders.identity import Identity
-from gatefit.encoders.onehot import OneHot
 from gatefit.encoders.registry import ENCODERS, check_registered, encoder_from_spec, register_encoder
-from gatefit.encoders.rules import Rule
-from gatefit.encoders.table import Table
+from gatefit.encoders.table import OneHot, Table
 from gatefit.encoders.threshold import Thermometer, Threshold
 
 __all__ = [

@@ -5,23 +5,50 @@
 
 A fitted encoder is plain data: ``to_spec`` gives it as a dictionary fit for JSON, ``encoder_from_spec`` reads it back
 with every field checked, and two encoders are equal when their rules and parameters are.
+
+A rule says what one bit tells of one feature:
+
+    feature > value        a threshold           "age > 37.5"
+    feature = value        a category            "workclass = Private"
+    feature is missing     a missing value       "age missing"
+    feature                a bit already         "is_member"
+
+A whole range says which features are whole numbers, and between which: what a port of unsigned integers can carry is
+decided by it.
+
+    (low, high)    every value at fit was a whole number, these the least and the largest
+    ()             some value was not
+    None           not known: the encoder was not fitted on values, or read from a file that does not say
 """
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Shaped
 
 from gatefit.encoders import specs
 from gatefit.encoders.frames import Frame, slices
-from gatefit.encoders.rules import Rule, rule_names
-from gatefit.encoders.whole import WholeRange, ranges_from_spec, ranges_to_spec
 
 Self = TypeVar("Self", bound="Encoder")
+WholeRange: TypeAlias = tuple[int, int] | tuple[()] | None
+
+LOWEST: Final = -(2**63)
+HIGHEST: Final = 2**64 - 1
+"""Beyond these no integer type holds a number, whole or not."""
+_WHOLE_BLOCK: Final = 2**22
+"""Values that are looked at at once for whole numbers: a float matrix is not copied as a whole."""
+
+
+class Rule(NamedTuple):
+    """The test that makes one bit true: ``x[feature] test value``."""
+
+    feature: int
+    test: Literal[">", "=", "missing", "bit"]
+    value: specs.Category | None = None
 
 
 class Encoder(ABC):
@@ -225,3 +252,65 @@ def parameter_names(encoder: type[Encoder]) -> tuple[str, ...]:
 
 def _brief(value: object) -> str:
     return f"[{len(value)} values]" if isinstance(value, tuple) and len(value) > 8 else repr(value)
+
+
+def rule_names(rules: Sequence[Rule], feature_names: Sequence[str]) -> tuple[str, ...]:
+    """One readable name per rule; numbers are shortened to ten digits unless two names would then be the same."""
+    names = tuple(_name(rule, feature_names[rule.feature], exact=False) for rule in rules)
+    if len(set(names)) < len(names):
+        names = tuple(_name(rule, feature_names[rule.feature], exact=True) for rule in rules)
+    return names
+
+
+def _name(rule: Rule, feature: str, *, exact: bool) -> str:
+    if rule.test == "bit":
+        return feature
+    if rule.test == "missing":
+        return f"{feature} missing"
+    if exact:
+        return f"{feature} {rule.test} {rule.value!r}"
+    value = f"{rule.value:.10g}" if isinstance(rule.value, float) else str(rule.value)
+    return f"{feature} {rule.test} {value}"
+
+
+def whole_ranges(x: Shaped[np.ndarray, "samples features"]) -> tuple[WholeRange, ...] | None:
+    """The range of each column of a matrix of numbers or Booleans; None if it has no rows."""
+    samples, features = map(int, x.shape)
+    if samples == 0:
+        return None
+    whole = np.ones(features, np.bool_)
+    if x.dtype.kind == "f":
+        rows = max(1, _WHOLE_BLOCK // features)
+        for start in range(0, samples, rows):
+            part = x[start : start + rows]
+            whole &= (part == np.floor(part)).all(axis=0)
+            if not whole.any():
+                return ((),) * features
+    found: list[WholeRange] = []
+    for low, high, is_whole in zip(x.min(axis=0).tolist(), x.max(axis=0).tolist(), whole.tolist(), strict=True):
+        found.append((int(low), int(high)) if is_whole and LOWEST <= low and high <= HIGHEST else ())
+    return tuple(found)
+
+
+def ranges_to_spec(ranges: Iterable[WholeRange]) -> list[Any]:
+    """The ranges as lists fit for JSON."""
+    return [None if each is None else list(each) for each in ranges]
+
+
+def ranges_from_spec(spec: object, features: int) -> tuple[WholeRange, ...]:
+    """The ranges that ``ranges_to_spec`` wrote, checked."""
+    given = specs.sequence(spec, "whole")
+    if len(given) != features:
+        raise ValueError(f"whole must have one entry for each of {features} features, got {len(given)}")
+    return tuple(_checked_range(entry) for entry in given)
+
+
+def _checked_range(entry: object) -> WholeRange:
+    if entry is None:
+        return None
+    bounds = [specs.integer(value, LOWEST, HIGHEST, "whole") for value in specs.sequence(entry, "whole")]
+    if not bounds:
+        return ()
+    if len(bounds) != 2 or bounds[0] > bounds[1]:
+        raise ValueError(f"whole must hold the least and the largest value of a feature, got {bounds}")
+    return bounds[0], bounds[1]

@@ -7,23 +7,28 @@
 
 The missing bit is there only if values were missing at fit. Otherwise a value missing later makes every bit of its
 column false: no category, below the lowest threshold. So does a category that was never seen.
+
+``CodePlan`` does for many columns at once what ``ColumnCode.encode`` does column by column, in three operations on a
+matrix: one comparison of gathered features with the thresholds of all bits serves every number (x > t_k) and Boolean
+(x > 1/2, for an x that is 0, 1 or missing), so that a single row costs microseconds however many columns it has.
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Num, Shaped
 
 from gatefit.encoders import specs
-from gatefit.encoders.columns import HOLDS, Column, canonical, is_missing
+from gatefit.encoders.base import Rule
+from gatefit.encoders.frames import HOLDS, Column, canonical, is_missing
 from gatefit.encoders.quantiles import quantile_thresholds
-from gatefit.encoders.rules import Category, Rule
-from gatefit.encoders.threshold import round_down
+from gatefit.encoders.specs import Category
+from gatefit.encoders.threshold import compare_gathered, round_down
 
 
 @dataclass(frozen=True)
@@ -237,3 +242,64 @@ def code_from_spec(spec: object) -> ColumnCode:
     if kind == "constant" and missing:
         raise ValueError("a constant column has no missing bit")
     return CODES[kind](missing)
+
+
+class CodePlan:
+    """The codes of some columns of a table, made ready for matrices that hold them in one dtype.
+
+    Arguments:
+        codes: the codes of all columns, whose bits lie side by side in this order.
+        features: the numbers of the columns that a matrix holds, in its order.
+        dtype: the matrices'.
+    """
+
+    def __init__(self, codes: Sequence[ColumnCode], features: Sequence[int], dtype: np.dtype[Any]) -> None:
+        starts = np.cumsum([0, *(code.bits for code in codes)])
+        gather: list[int] = []
+        thresholds: list[float] = []
+        places: list[int] = []
+        missing: list[int] = []
+        self._booleans: list[int] = []
+        self._served: set[int] = set()
+        for column, feature in enumerate(features):
+            code = codes[feature]
+            if not isinstance(code, NumberCode | BooleanCode | ConstantCode):
+                continue
+            self._served.add(feature)
+            if isinstance(code, BooleanCode):
+                self._booleans.append(column)
+            thresholds += code.thresholds if isinstance(code, NumberCode) else [0.5] * isinstance(code, BooleanCode)
+            if code.missing:
+                missing.append(len(thresholds))
+                thresholds.append(0.0)  # its place in the row of bits; compared with, then written over
+            gather += [column] * code.bits
+            places += range(starts[feature], starts[feature + 1])
+        self._gather = np.array(gather, dtype=np.int64)
+        bounds_dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
+        self._bounds, self._always = round_down(np.array(thresholds, dtype=np.float64)[None], bounds_dtype)
+        self._missing = np.array(missing, dtype=np.int64)
+        self._missing_columns = self._gather[self._missing]
+        self._places = None if places == list(range(starts[-1])) else np.array(places, dtype=np.int64)
+
+    def run(self, matrix: Shaped[np.ndarray, "samples some"], out: Bool[np.ndarray, "samples bits"]) -> set[int]:
+        """Write the bits of the columns that this plan serves, and say which; none if one of them holds wrong values.
+
+        Those are for the column's own code to refuse.
+        """
+        x = matrix.view(np.uint8) if matrix.dtype == np.bool_ else matrix
+        if self._booleans and not _are_bits(x[:, self._booleans]):
+            return set()
+        if self._gather.size == 0:
+            return self._served
+        bits = out if self._places is None else np.empty((len(x), self._gather.size), np.bool_)
+        compare_gathered(x, self._gather, self._bounds, self._always, bits)
+        if self._missing.size:
+            bits[:, self._missing] = np.isnan(x[:, self._missing_columns]) if x.dtype.kind == "f" else False
+        if self._places is not None:
+            out[:, self._places] = bits
+        return self._served
+
+
+def _are_bits(values: Num[np.ndarray, "samples booleans"]) -> bool:
+    allowed = (values == 0) | (values == 1)
+    return bool(allowed.all() or (values.dtype.kind == "f" and (allowed | np.isnan(values)).all()))

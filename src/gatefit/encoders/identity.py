@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.encoders.base import Encoder
+from gatefit.encoders.base import Encoder, Rule
 from gatefit.encoders.frames import Matrix, read_matrix
-from gatefit.encoders.rules import Rule
 
 
 class Identity(Encoder):

@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 from gatefit.encoders import specs
 from gatefit.encoders.base import Encoder, parameter_names
 from gatefit.encoders.identity import Identity
-from gatefit.encoders.onehot import OneHot
-from gatefit.encoders.table import Table
+from gatefit.encoders.table import OneHot, Table
 from gatefit.encoders.threshold import Thermometer, Threshold
 
 ENCODERS: Final[dict[str, type[Encoder]]] = {

@@ -7,9 +7,9 @@ is wrong is said in one ``ValueError``. Nothing is converted silently.
 import math
 from collections.abc import Collection, Mapping
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from gatefit.encoders.rules import Category
+Category: TypeAlias = str | int | float | bool
 
 MAX_FEATURES: Final = 2**24
 MAX_BITS: Final = 2**28

@@ -14,11 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num
 
 from gatefit.encoders import specs
-from gatefit.encoders.base import Encoder
+from gatefit.encoders.base import Encoder, Rule, WholeRange, whole_ranges
 from gatefit.encoders.frames import Matrix, read_matrix
 from gatefit.encoders.quantiles import quantile_thresholds
-from gatefit.encoders.rules import Rule
-from gatefit.encoders.whole import WholeRange, whole_ranges
 
 Levels = tuple[Float64[np.ndarray, " _"], ...]
 """The thresholds of each feature, or of one that stands for all."""

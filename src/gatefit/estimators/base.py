@@ -24,10 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 from gatefit.circuit.ir import Circuit
 from gatefit.datasets.splits import stratified_split
 from gatefit.encoders import Encoder
+from gatefit.encoders.frames import take
 from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
-from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features, take
+from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
 from gatefit.estimators.networks import made_from, new_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
 from gatefit.estimators.relevance import preferred_bits

@@ -15,16 +15,11 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.validation import validate_data
 
 from gatefit.encoders import Encoder, OneHot, Table
+from gatefit.encoders.frames import is_frame, take
 from gatefit.estimators.tails import with_tails
 
 ROWS_AT_ONCE = 1 << 26
 """Bits that are held as bytes at a time while predicting."""
-
-
-def is_frame(x: object) -> bool:
-    """Whether ``x`` is a data frame, which can only be if somebody imported its library."""
-    libraries = (sys.modules.get("pandas"), sys.modules.get("polars"))
-    return isinstance(x, tuple(library.DataFrame for library in libraries if library is not None))
 
 
 def accepts_missing(encoder: object) -> bool:
@@ -37,9 +32,6 @@ def read_features(estimator: Any, x: Any, *, reset: bool, least: int = 1) -> Any
 
     With ``reset`` it sets the estimator's n_features_in_ and feature_names_in_, else it must agree with them.
     """
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(x, polars.LazyFrame):
-        raise TypeError("got a polars LazyFrame; call .collect() on it first")
     if not reset and _agrees(estimator, x) and x.shape[0] >= least:
         return x
     if is_frame(x):
@@ -132,8 +124,3 @@ def encoded_batches(encoder: Encoder, x: Any) -> Iterator[Bool[np.ndarray, "samp
     for start in range(0, samples, rows):
         part = x if rows >= samples else take(x, slice(start, start + rows))
         yield encoder.transform(part)
-
-
-def take(x: Any, rows: Any) -> Any:
-    """Some rows of an array or data frame."""
-    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]

@@ -232,7 +232,7 @@ def control_levels(control: Control) -> list[float]:
 
 
 def _value(control: Control, value: Any) -> Any:
-    from gatefit.encoders.columns import canonical, is_missing
+    from gatefit.encoders.frames import canonical, is_missing
 
     if is_missing(value):
         return None
