@@ -13,7 +13,7 @@ from gatefit.quantise import codebook, straight_through
 
 
 def boolean_stack_reference(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], coefficients: Sequence[Float[Tensor, "rows 4"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], coefficients: Sequence[Float[Tensor, "_ 4"]]
 ) -> Float[Tensor, "batch columns"]:
     """One layer after another: the value of the gates, the gradient of the coefficients' polynomial."""
     dtype, device = coefficients[0].dtype, coefficients[0].device
@@ -27,7 +27,7 @@ def boolean_stack_reference(
 
 
 def boolean_counts_reference(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]]
 ) -> Int64[Tensor, "batch columns"]:
     """One layer after another, without gradients."""
     device = gates[0].device
