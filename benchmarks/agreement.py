@@ -19,10 +19,10 @@ import torch
 from gatefit import optimise, prove
 from gatefit.backends.aiger import from_aiger, to_aiger
 from gatefit.backends.blif import from_blif, to_blif
-from gatefit.backends.engine import Engine
-from gatefit.backends.native import NativeModel
+from gatefit.backends.c.native import NativeModel
 from gatefit.backends.verilog import to_verilog
-from gatefit.backends.verilog_testbench import to_testbench
+from gatefit.backends.verilog.testbench import to_testbench
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import scores as simulated_scores
 from gatefit.datasets import load_dataset

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gatefit.backends.engine import Engine
-from gatefit.backends.native import NativeModel
+from gatefit.backends.c.native import NativeModel
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.gates import Gate

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
 from gatefit.datasets import load_dataset

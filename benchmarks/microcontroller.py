@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gatefit.backends.arduino import to_arduino
-from gatefit.backends.arduino_size import TARGETS, measured_sizes
+from gatefit.backends.c.arduino import TARGETS, measured_sizes, to_arduino
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
 from gatefit.circuit.prove import Equivalent, prove

@@ -1,5 +1,6 @@
 """What may import what, and what a user without torch can do."""
 
+import ast
 import subprocess
 import sys
 import textwrap
@@ -76,9 +77,38 @@ def test_unknown_names_are_attribute_errors():
     assert "Circuit" in dir(gatefit)
 
 
-def test_files_are_short():
-    lengths = {path: len(path.read_text().splitlines()) for path in (ROOT / "src").rglob("*.py")}
-    assert {path.name: n for path, n in lengths.items() if n > 350} == {}
+def test_a_readout_is_asked_and_never_told_by_its_class():
+    """A kind of the user's own must go wherever gatefit's go: nothing but circuit/readout.py may ask for a class."""
+    tree = {path: ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")}
+    # Seeds side by side are one network of counts by construction; anything else is trained one by one.
+    known = ("circuit/readout.py", "readouts.py", "training/side_by_side.py")
+    homes = {ROOT / "src/gatefit" / name for name in known}
+    found = []
+    for path, module in tree.items():
+        imported = {
+            alias.asname or alias.name
+            for node in ast.walk(module)
+            if isinstance(node, ast.ImportFrom) and node.module in ("gatefit.circuit.readout", "gatefit.readouts")
+            for alias in node.names
+        }
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+                named = {each.id for part in node.args for each in ast.walk(part) if isinstance(each, ast.Name)}
+                if named & imported and path not in homes:
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+            if isinstance(node, ast.MatchClass) and getattr(node.cls, "id", "") in imported:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert found == []
+
+
+def test_no_module_is_imported_upward_by_its_name():
+    """``import_module`` hides an import from the contract on layers; only names that are looked up below may use it."""
+    lazily = {"__init__.py", "_requires.py", "estimators/export.py", "cli/compiling.py", "training/parallel.py"}
+    package = ROOT / "src/gatefit"
+    found = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if "import_module" in path.read_text()
+    }
+    assert found <= lazily
 
 
 def test_gates_are_listed_once():

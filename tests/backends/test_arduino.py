@@ -6,8 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from gatefit.backends.arduino import to_arduino
-from gatefit.backends.arduino_size import TARGETS, available_targets, measured_sizes
+from gatefit.backends.c.arduino import TARGETS, available_targets, measured_sizes, to_arduino
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear

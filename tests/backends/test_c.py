@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gatefit.backends.c import to_c
-from gatefit.backends.c_table import live_nodes
-from gatefit.backends.c_text import float_literal, int64_literal
-from gatefit.backends.native import NativeModel, compile_c
+from gatefit.backends.c.export import int64_literal, live_nodes
+from gatefit.backends.c.native import NativeModel, compile_c
+from gatefit.backends.comparators import float_literal
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear

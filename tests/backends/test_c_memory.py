@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gatefit.backends.c import to_c
-from gatefit.backends.native import NativeModel
+from gatefit.backends.c.native import NativeModel
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear

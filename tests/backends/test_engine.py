@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatefit.backends import engine as engine_module
-from gatefit.backends import engine_numba
-from gatefit.backends.engine import Engine
-from gatefit.backends.engine_plan import plan
 from gatefit.circuit import simulate
+from gatefit.circuit.engine import Engine, kernels, run
+from gatefit.circuit.engine.program import plan
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
 from gatefit.gates import Gate
@@ -106,7 +104,7 @@ def test_linear_scores_round_in_the_order_of_the_readout():
 
 
 def test_number_of_threads_changes_nothing(monkeypatch):
-    monkeypatch.setattr(engine_module, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(run, "_WORTH_A_THREAD", 1)
     circuit = layered_circuit(np.random.default_rng(0), 100, 300, 3)
     bits = random_bits(3, 5000, 100)
     one = Engine(circuit, threads=1)
@@ -162,7 +160,7 @@ def test_bits_in_any_form_compile_no_second_kernel():
         np.testing.assert_array_equal(engine.scores(form), engine.scores(bits))
     for samples in (1, 64, 90):
         engine.predict(bits[:samples])
-    assert len(engine_numba.group_sums.signatures) == 1
+    assert len(kernels.group_sums.signatures) == 1
 
 
 @pytest.mark.parametrize("samples", [1, 3, 64, 100, 600])

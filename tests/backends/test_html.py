@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 import gatefit.backends
-from gatefit.backends.html import SCRIPTS, Samples, to_html
+from gatefit.backends.html import Samples, to_html
+from gatefit.backends.html.page import SCRIPTS
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.encoders import Identity, Table, Thermometer, Threshold
 from gatefit.gates import FORMULAS, Gate
 from strategies import layered_circuit
 
-ASSETS = Path(gatefit.backends.__file__).parent / "html_assets"
+ASSETS = Path(gatefit.backends.__file__).parent / "html" / "assets"
 NASTY = "</script><script>alert(1)</script><!-- ]]> &amp; \"'@MODEL@ \u2028 \x00 é"
 
 

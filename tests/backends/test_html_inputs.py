@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gatefit.backends import html_inputs
-from gatefit.backends.html_inputs import Samples, choose_view, control_values, controls, image_fit, image_range, slider
+from gatefit.backends.html import inputs as html_inputs
+from gatefit.backends.html.inputs import Samples, choose_view, control_values, controls, image_fit, image_range, slider
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.encoders import Identity, Table, Thermometer, Threshold

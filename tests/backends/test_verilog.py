@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatefit.backends.verilog import to_verilog
-from gatefit.backends.verilog_parts import gate_levels
-from gatefit.backends.verilog_pipeline import ADDER_DELAY, COMPARISON_DELAY, GATE_DELAY, plan_pipeline
-from gatefit.backends.verilog_readout import readout_sums
-from gatefit.backends.verilog_testbench import to_testbench
+from gatefit.backends.verilog.modules import gate_levels
+from gatefit.backends.verilog.pipeline import ADDER_DELAY, COMPARISON_DELAY, GATE_DELAY, plan_pipeline
+from gatefit.backends.verilog.readout import sum_format
+from gatefit.backends.verilog.testbench import to_testbench
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
@@ -57,7 +57,7 @@ def test_every_input_of_random_circuits(seed, tmp_path):
 @pytest.mark.parametrize("classes", [1, 2, 5, 10])
 def test_every_number_of_pipeline_stages(classes, tmp_path):
     circuit = layered_circuit(np.random.default_rng(classes), 12, 60, 4, classes, gates=range(1, 15))
-    sums = readout_sums(circuit.readout)
+    sums = sum_format(circuit.readout.sums())
     steps = int(gate_levels(circuit)[circuit.outputs].max()) + sums.adder_levels + sums.comparison_levels
     bits = np.random.default_rng(0).random((40, 12)) < 0.5
     for stages in range(steps + 1):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gatefit.backends.verilog import to_verilog
-from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.backends.verilog.modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.encoders import OneHot, Thermometer, Threshold

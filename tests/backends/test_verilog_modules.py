@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from gatefit.backends.verilog_counters import count_ones
-from gatefit.backends.verilog_modules import plan_stages, to_verilog_modules
-from gatefit.backends.verilog_pipeline import Body
+from gatefit.backends.verilog.modules import plan_stages, to_verilog_modules
+from gatefit.backends.verilog.pipeline import Body
+from gatefit.backends.verilog.readout import count_ones
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.encoders import Threshold
@@ -97,7 +97,7 @@ def test_automatic_stages_grow_with_the_delay():
 def test_counters_count(size, counter):
     """The wires are Boolean formulas that Python reads as well."""
     body = Body()
-    terms = count_ones(body, "c", [f"b{i}" for i in range(size)], counter, size.bit_length() + 1)
+    terms = count_ones(body, "c", {0: [f"b{i}" for i in range(size)]}, counter, size.bit_length() + 1)
     steps = [re.fullmatch(r"    wire (\w+) = (.*);", line).groups() for line in body.lines]
     patterns = all_patterns(size).astype(int) if size else np.zeros((1, 0), int)
     for pattern in patterns[:: max(1, len(patterns) // 300)]:

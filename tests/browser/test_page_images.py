@@ -5,8 +5,8 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from gatefit.backends.engine import Engine
 from gatefit.backends.html import Samples
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.datasets import load_dataset
 from gatefit.encoders import Thermometer

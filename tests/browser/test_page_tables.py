@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from gatefit.backends.engine import Engine
 from gatefit.backends.html import Samples
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import scores as reference_scores

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.graph import Graph, as_nodes, levels, readers
 from gatefit.circuit.logic.hashing import dereference, empty_network, make, reference

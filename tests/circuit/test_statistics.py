@@ -78,7 +78,7 @@ def test_adders_count_ones(bits):
         else:
             half, columns[i] = half + 1, columns[i] - 1
         columns[i + 1] += 1
-    assert adders(bits) == (full, half)
+    assert adders(np.ones(bits, np.int64)) == (full, half)
 
 
 def test_readout_cost_by_kind():

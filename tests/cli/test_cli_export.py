@@ -13,8 +13,10 @@ from gatefit.backends.dot import to_dot
 from gatefit.backends.json_export import to_json
 from gatefit.backends.verilog import to_verilog
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.lower_readout import lower_readout
+from gatefit.circuit.prove import Equivalent, prove
 from gatefit.circuit.readout import GroupSum
-from gatefit.circuit.simulate import simulate
+from gatefit.circuit.simulate import predict_classes, simulate
 from gatefit.encoders import Threshold
 
 FORMATS = ["c", "verilog", "blif", "aiger", "dot", "json"]
@@ -38,6 +40,22 @@ def test_netlists_compute_the_circuit(gatefit, model, tmp_path):
     assert gatefit("export", model, "--to", "aiger", "--out", tmp_path / "m.aig").code == 0
     assert (tmp_path / "m.aig").read_bytes() == to_aiger(circuit, binary=True)
     assert np.array_equal(simulate(from_blif(gatefit("export", model, "--to", "blif").out, circuit), BITS), expected)
+
+
+@pytest.mark.parametrize("form", ["gates", "one-hot"])
+def test_netlists_carry_the_whole_model_on_request(gatefit, refused, model, tmp_path, form):
+    circuit = Circuit.load(model)
+    lowered = lower_readout(circuit, one_hot=form == "one-hot")
+    command = ["export", model, "--readout", form, "--to"]
+    assert gatefit(*command, "aiger", "--out", tmp_path / "m.aig").code == 0
+    expected = predict_classes(circuit, BITS)
+    for back in (
+        from_aiger((tmp_path / "m.aig").read_bytes(), lowered),
+        from_blif(gatefit(*command, "blif").out, lowered),
+    ):
+        assert np.array_equal(predict_classes(back, BITS), expected)
+        assert isinstance(prove(circuit, back), Equivalent)
+    assert refused(*command, "c") == "--readout is for --to aiger or blif, got --to c; leave it out"
 
 
 def test_names_of_modules(gatefit, model):

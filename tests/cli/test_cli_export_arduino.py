@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from gatefit.backends.arduino import to_arduino
+from gatefit.backends.c.arduino import to_arduino
 from gatefit.circuit.ir import Circuit
 from tools import require_tool
 
@@ -23,7 +23,7 @@ def test_a_sketch_is_written(gatefit, refused, model, tmp_path):
 
 
 def test_without_a_compiler_the_readme_is_named(gatefit, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("gatefit.backends.arduino_size.shutil.which", lambda name: None)
+    monkeypatch.setattr("gatefit.backends.c.arduino.shutil.which", lambda name: None)
     outcome = gatefit("export", model, "--to", "arduino", "--out", tmp_path / "monks")
     assert outcome.out.endswith("no C compiler here: README.md says what the tables take, without the code\n")
 
@@ -44,7 +44,7 @@ def test_a_target_that_is_too_small_is_a_row(gatefit, model, tmp_path, monkeypat
     """A compiler for small machines refuses large tables; the files are written, and the other targets measured."""
     require_tool("gcc")
     small = {"tiny machine": ("gcc", ("-Wlarger-than=30",)), "this machine": ("gcc", ())}
-    monkeypatch.setattr("gatefit.backends.arduino_size.TARGETS", small)
+    monkeypatch.setattr("gatefit.backends.c.arduino.TARGETS", small)
     outcome = gatefit("export", model, "--to", "arduino", "--out", tmp_path / "monks")
     assert outcome.code == 0
     assert (tmp_path / "monks" / "monks.ino").is_file()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.backends.verilog.modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine
 from gatefit.encoders import Threshold

@@ -10,8 +10,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.hardware.build import Settings
 from gatefit.hardware.flow import check_circuit, resolve_stages, synthesise, verdict
-from gatefit.hardware.report_html import html_report
-from gatefit.hardware.report_text import table, text_report
+from gatefit.hardware.report import html_report, table, text_report
 from gatefit.hardware.targets import TARGETS
 from patience import HANG
 from strategies import layered_circuit

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.encoders import Threshold

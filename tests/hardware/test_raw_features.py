@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from gatefit.backends import verilog_parts
 from gatefit.backends.comparators import require_carried, verilog_comparators
+from gatefit.backends.verilog import modules as verilog_modules
 from gatefit.backends.verilog import to_verilog
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
@@ -136,7 +136,7 @@ def sabotage(monkeypatch, which, shift):
         rules[which] = re.sub(r"'d(\d+)", lambda found: f"'d{int(found[1]) + shift}", rules[which])
         return rules
 
-    monkeypatch.setattr(verilog_parts, "verilog_comparators", sabotaged)
+    monkeypatch.setattr(verilog_modules, "verilog_comparators", sabotaged)
 
 
 def test_comparators_that_are_right_agree(tmp_path):

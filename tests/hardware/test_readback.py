@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gatefit.backends.aiger import to_aiger
-from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.backends.verilog.modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import simulate

@@ -2,18 +2,20 @@
 
     aag M I L O A     M the largest variable, I inputs, L latches (none here), O outputs, A ANDs
     literal           2 · variable + inverted;  0 is false, 1 is true
-    i0 x0.name        symbols: the ports of ``backends.ports``;  c: a comment, to the end
+    i0 x0.name        symbols: the ports of ``backends.names``;  c: a comment, to the end
 
 A gate becomes no AND (constants, wires, inverters), one, or three (XOR and XNOR); ``from_aiger`` makes one gate of
-those three again. AIGER holds bits, not sums: the readout, class names and encoder are not in the file. Pass the
-circuit that was exported as ``like`` to get them back.
+those three again. AIGER holds bits, not sums: the readout is in the file if it is made of gates (``readout="gates"``:
+the class number in binary, or a regression's sum), class names and encoder are not. Pass the circuit that was exported
+(as it was, or ``lower_readout`` of it) as ``like`` to get them back.
 """
 
 from typing import Final
 
-from gatefit.backends.netlist import FORMS, Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.lower_readout import Form, with_readout
+from gatefit.circuit.netlist import FORMS, Netlist, check_counts, in_order
 from gatefit.gates import Gate
 
 MAX_VARIABLES: Final = 2**27
@@ -22,8 +24,13 @@ MAX_INPUTS: Final = 2**20
 _COMMENT: Final = "combinational circuit written by gatefit"
 
 
-def to_aiger(circuit: Circuit, *, binary: bool = False) -> bytes:
-    """The circuit's gates as an AIGER file, ascii (``aag``) or binary (``aig``)."""
+def to_aiger(circuit: Circuit, *, binary: bool = False, readout: Form = "none") -> bytes:
+    """The circuit's gates as an AIGER file, ascii (``aag``) or binary (``aig``).
+
+    ``readout`` is ``"none"`` to end at the gates' outputs, ``"gates"`` for the whole model: the class number in binary
+    or the sum of a regression, or ``"one-hot"`` for one output a class.
+    """
+    circuit = with_readout(circuit, readout)
     ands: list[tuple[int, int]] = []
     literals = [2 * (i + 1) for i in range(circuit.inputs)]
 

@@ -3,8 +3,10 @@
     .names a b n        one line per row of the truth table that is 1 (or, if that is shorter, that is 0)
     11 1
 
-Ports are those of ``backends.ports``; inner nodes are n<i>. BLIF holds bits, not sums: the readout, class names and
-encoder are not in the text. Pass the circuit that was exported as ``like`` to ``from_blif`` to get them back.
+Ports are those of ``backends.names``; inner nodes are n<i>. BLIF holds bits, not sums: the readout is in the
+text if it is made of gates (``readout="gates"``: the class number in binary, or a regression's sum), class names and
+encoder are not. Pass the circuit that was exported (as it was, or ``lower_readout`` of it) as ``like`` to ``from_blif``
+to get them back.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,9 +16,10 @@ from typing import Final, NoReturn
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.netlist import Netlist, check_counts, in_order
-from gatefit.backends.ports import input_ports, names_of_ports, output_ports, positions
+from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.lower_readout import Form, with_readout
+from gatefit.circuit.netlist import Netlist, check_counts, in_order
 from gatefit.gates import Gate
 
 TABLE_INPUTS: Final = 8
@@ -33,8 +36,13 @@ _REFUSED: Final = {
 _IGNORED: Final = frozenset({".default_input_arrival", ".default_output_required", ".area", ".delay"})
 
 
-def to_blif(circuit: Circuit, model: str = "gatefit") -> str:
-    """The circuit's gates as BLIF, one .names per gate and one per output port."""
+def to_blif(circuit: Circuit, model: str = "gatefit", *, readout: Form = "none") -> str:
+    """The circuit's gates as BLIF, one .names per gate and one per output port.
+
+    ``readout`` is ``"none"`` to end at the gates' outputs, ``"gates"`` for the whole model: the class number in binary
+    or the sum of a regression, or ``"one-hot"`` for one output a class.
+    """
+    circuit = with_readout(circuit, readout)
     if not (model.isascii() and model.replace("_", "").isalnum()):
         raise ValueError(f"a BLIF model needs a name of letters, digits and _, got {model!r}")
     inputs, outputs = input_ports(circuit), output_ports(circuit)

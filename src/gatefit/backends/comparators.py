@@ -6,19 +6,25 @@ missing   x is not a number
 bit       x is 1
 """
 
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from gatefit.backends.c_text import FeatureType, float_literal
 from gatefit.encoders import Encoder, Rule
 from gatefit.encoders.whole import WholeRange
 
+FeatureType = Literal["float", "double"]
+
 _DTYPES: Final[dict[str, type[np.floating]]] = {"float": np.float32, "double": np.float64}
-
-
 _NAMED: Final = 5
 """Features that a refusal names."""
+
+
+def float_literal(number: float, c_type: FeatureType = "double") -> str:
+    """A finite number of the given type in C, in as many digits as tell it from its neighbours."""
+    text = repr(float(number)) if c_type == "double" else f"{number:.9g}"
+    text = text if "." in text or "e" in text else f"{text}.0"
+    return f"{text}f" if c_type == "float" else text
 
 
 class NotNumeric(ValueError):

@@ -9,7 +9,6 @@ Drawings of more than a few hundred gates cannot be read, so larger circuits are
 
 from gatefit.backends.names import bit_names, class_names, quoted
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.gates import Gate
 
 
@@ -40,19 +39,23 @@ def to_dot(circuit: Circuit, max_gates: int = 500) -> str:
 
 def _scores(circuit: Circuit) -> tuple[list[str], list[str]]:
     """Score nodes, and the edges that lead to them."""
-    readout = circuit.readout
-    if isinstance(readout, Affine):
-        labels = [f"{readout.intercept:.6g} + {readout.scale:.6g} * ({readout.offset} + sum)"]
-    elif isinstance(readout, GroupSum):
-        offsets = readout.offsets.tolist()
-        labels = [f"{name} ({offset:+})" for name, offset in zip(class_names(circuit), offsets, strict=True)]
-    else:
-        labels = [f"{name} (weighted)" for name in class_names(circuit)]
+    readout, names = circuit.readout, class_names(circuit)
+    sums = None if readout.float_terms() is not None else readout.sums()
+    read = {i: list(range(readout.classes)) for i in range(readout.outputs)}
+    labels = [f"{name} (weighted)" for name in names]
+    if sums is not None:
+        read = {i: [] for i in range(readout.outputs)}
+        for i, k in zip(sums.outputs.tolist(), sums.sums.tolist(), strict=True):
+            read[i].append(k)
+        if sums.counts:
+            labels = [f"{name} ({offset:+})" for name, offset in zip(names, sums.offsets.tolist(), strict=True)]
+        if readout.gives_value:
+            total = f"{sums.offsets[0]} + {'sum' if sums.counts else 'weighted sum'}"
+            labels = [f"{sums.intercept:.6g} + {sums.scale:.6g} * ({total})"]
     nodes = [f"  s{k} [shape=hexagon, label={quoted(label)}];" for k, label in enumerate(labels)]
     edges = []
     for i, output in enumerate(circuit.outputs.tolist()):
-        targets = [int(readout.groups[i])] if isinstance(readout, GroupSum) else range(readout.classes)
-        edges += [f"  {_node(circuit, output)} -> s{k};" for k in targets]
+        edges += [f"  {_node(circuit, output)} -> s{k};" for k in read[i]]
     return nodes, edges
 
 

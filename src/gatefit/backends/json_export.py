@@ -7,7 +7,7 @@
      "outputs": [5, 3],                       nodes that the readout reads, in order
      "readout": {"kind": "group_sum", "groups": [0, 1], "offsets": [0, 0], "temperature": 1.0}
              or {"kind": "affine", "offset": 0, "scale": 1.0, "intercept": 0.0}
-             or {"kind": "linear", "weights": [[0.5, 1.0]], "bias": [0.0]},
+             or {"kind": "linear", "weights": [[0.5, 1.0]], "bias": [0.0]}, or what another kind says of itself
      "input_names": [], "class_names": [],    empty, or one string each
      "encoder": null,                         or the encoder's specification
      "metadata": {},                          strings
@@ -21,14 +21,16 @@ digest.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from gatefit.circuit.container import CircuitFileError, check_inputs, read_json
+from gatefit.circuit.container import DTYPES, CircuitFileError, check_inputs, read_json
+from gatefit.circuit.file import read_kind, read_numbers
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.labels import labels_from_spec, labels_to_spec
-from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+from gatefit.circuit.readout import Readout, Tensor, readout_classes
 
 FORMAT: Final = "gatefit-circuit-json"
 VERSION: Final = 2
@@ -36,11 +38,6 @@ VERSION: Final = 2
 
 _NAMES: Final = ("input_names", "class_names", "encoder", "metadata")
 _FIELDS: Final = frozenset(("format", "version", "inputs", "gates", "operands", "outputs", "readout", *_NAMES))
-_READOUT_FIELDS: Final = {
-    "group_sum": frozenset(("kind", "groups", "offsets", "temperature")),
-    "affine": frozenset(("kind", "offset", "scale", "intercept")),
-    "linear": frozenset(("kind", "weights", "bias")),
-}
 
 
 def to_json(circuit: Circuit) -> str:
@@ -68,8 +65,12 @@ def to_json(circuit: Circuit) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def from_json(text: str) -> Circuit:
-    """The circuit that ``to_json`` wrote; anything else is a CircuitFileError."""
+def from_json(text: str, *, readouts: Iterable[type[Readout]] = ()) -> Circuit:
+    """The circuit that ``to_json`` wrote; anything else is a CircuitFileError.
+
+    ``readouts`` are kinds of readout that it may have beside gatefit's own.
+    """
+    kinds = readout_classes(readouts)
     fields = read_json(text, "the circuit")
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise CircuitFileError(f"the text is not a circuit: its format must be {FORMAT!r}")
@@ -81,7 +82,7 @@ def from_json(text: str) -> Circuit:
         raise CircuitFileError(f"a circuit has exactly the fields {', '.join(sorted(wanted))}")
     check_inputs(fields["inputs"], len(text))
     try:
-        return _build(fields)
+        return _build(fields, kinds)
     except CircuitFileError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
@@ -89,16 +90,12 @@ def from_json(text: str) -> Circuit:
 
 
 def _readout_fields(readout: Readout) -> dict[str, Any]:
-    if isinstance(readout, GroupSum):
-        sums = {"groups": readout.groups.tolist(), "offsets": readout.offsets.tolist()}
-        return {"kind": "group_sum", **sums, "temperature": float(readout.temperature)}
-    if isinstance(readout, Affine):
-        line = {"scale": float(readout.scale), "intercept": float(readout.intercept)}
-        return {"kind": "affine", "offset": int(readout.offset), **line}
-    return {"kind": "linear", "weights": readout.weights.tolist(), "bias": readout.bias.tolist()}
+    numbers, tensors = readout.to_spec()
+    kind = numbers.pop("kind")
+    return {"kind": kind, **{name: array.tolist() for name, array in tensors.items()}, **numbers}
 
 
-def _build(fields: dict[str, Any]) -> Circuit:
+def _build(fields: dict[str, Any], kinds: dict[str, type[Readout]]) -> Circuit:
     encoder = None
     if fields["encoder"] is not None:
         from gatefit.encoders import encoder_from_spec
@@ -115,7 +112,7 @@ def _build(fields: dict[str, Any]) -> Circuit:
         gates=_integers(fields["gates"], "gates", np.uint8),
         operands=np.stack([_integers(side, "operands", np.int32) for side in operands]),
         outputs=outputs,
-        readout=_readout(fields["readout"], outputs.size),
+        readout=_readout(fields["readout"], outputs.size, kinds),
         input_names=_strings(fields["input_names"], "input_names"),
         class_names=_strings(fields["class_names"], "class_names"),
         encoder=encoder,
@@ -124,23 +121,23 @@ def _build(fields: dict[str, Any]) -> Circuit:
     )
 
 
-def _readout(fields: Any, outputs: int) -> Readout:
-    kind = fields.get("kind") if isinstance(fields, dict) else None
-    if not isinstance(kind, str) or kind not in _READOUT_FIELDS:
-        raise CircuitFileError(f"the readout's kind is {kind!r:.80}; known are {', '.join(_READOUT_FIELDS)}")
-    if set(fields) != _READOUT_FIELDS[kind]:
-        raise CircuitFileError(f"the {kind} readout has exactly the fields {', '.join(sorted(_READOUT_FIELDS[kind]))}")
-    if kind == "group_sum":
-        groups = _integers(fields["groups"], "groups", np.int32)
-        offsets = _integers(fields["offsets"], "offsets", np.int64)
-        return GroupSum(groups, offsets, _number(fields["temperature"], "temperature"))
-    if kind == "affine":
-        offset = int(_integers([fields["offset"]], "offset", np.int64)[0])
-        return Affine(outputs, offset, _number(fields["scale"], "scale"), _number(fields["intercept"], "intercept"))
-    weights = fields["weights"]
-    if not isinstance(weights, list) or not weights:
-        raise CircuitFileError("weights must be a list of lists of numbers, one for each class")
-    return Linear(np.array([_numbers(row, "weights") for row in weights]), np.array(_numbers(fields["bias"], "bias")))
+def _readout(fields: Any, outputs: int, kinds: dict[str, type[Readout]]) -> Readout:
+    kind = read_kind(fields, kinds)
+    wanted = {"kind", *kind.tensors, *kind.numbers}
+    if set(fields) != wanted:
+        raise CircuitFileError(f"the {kind.kind} readout has exactly the fields {', '.join(sorted(wanted))}")
+    tensors = {name: _array(fields[name], name, how) for name, how in kind.tensors.items()}
+    return kind.from_spec(read_numbers(kind, fields), tensors, outputs)
+
+
+def _array(values: Any, what: str, how: Tensor) -> np.ndarray:
+    """A list of numbers, or a list of such lists for a matrix."""
+    if how.rank == 2:
+        if not isinstance(values, list) or not values:
+            raise CircuitFileError(f"{what} must be a list of lists of numbers, one for each class")
+        return np.array([_array(row, what, Tensor(how.dtype, 1)) for row in values])
+    dtype = DTYPES[how.dtype]
+    return np.array(_numbers(values, what)) if dtype.kind == "f" else _integers(values, what, dtype.type)
 
 
 def _integers(values: Any, what: str, dtype: type[np.integer[Any]]) -> np.ndarray:

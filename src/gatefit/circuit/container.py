@@ -182,9 +182,13 @@ def read_tensors(layout: Mapping[str, tuple[str, tuple[int, ...], int]], data: b
     return arrays
 
 
+def dtype_name(array: np.ndarray) -> str:
+    """The safetensors name of an array's type."""
+    return next(name for name, dtype in DTYPES.items() if dtype == array.dtype.newbyteorder("<"))
+
+
 def pack(metadata: Mapping[str, str], tensors: Mapping[str, np.ndarray]) -> bytes:
     """The container's bytes: wide elements first so that all are aligned, then by name; header padded to 8 bytes."""
-    names = {dtype: name for name, dtype in DTYPES.items()}
     little = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in tensors.items()}
     order = sorted(little, key=lambda name: (-little[name].itemsize, name))
     fields: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
@@ -192,7 +196,7 @@ def pack(metadata: Mapping[str, str], tensors: Mapping[str, np.ndarray]) -> byte
     for name in order:
         array = little[name]
         end = position + array.nbytes
-        fields[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": [position, end]}
+        fields[name] = {"dtype": dtype_name(array), "shape": list(array.shape), "data_offsets": [position, end]}
         position = end
     header = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
     header += b" " * (-len(header) % 8)

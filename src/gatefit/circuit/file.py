@@ -1,7 +1,7 @@
 """Circuit files (``.gate``): one safetensors file that holds a circuit, its readout, names and encoder.
 
     tensors     gates U8 (n), operands I32 (2, n), outputs I32 (m)
-                group sums: groups I32 (m), offsets I64 (k);   linear: weights F32 (k, m), bias F32 (k)
+                and those of the readout (``Readout.tensors``): for group sums groups I32 (m), offsets I64 (k)
     metadata    format, version, digest, and circuit: a JSON text with everything that is not a tensor
 
 ``save`` writes all of a file or none of it. ``load`` takes nothing on trust: whatever is wrong is a CircuitFileError,
@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ import numpy as np
 from gatefit.circuit.container import (
     CircuitFileError,
     check_inputs,
+    dtype_name,
     header_length,
     pack,
     parse_header,
@@ -30,7 +32,7 @@ from gatefit.circuit.container import (
 )
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.labels import labels_from_spec, labels_to_spec
-from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
+from gatefit.circuit.readout import Readout, Tensor, readout_classes
 
 __all__ = ["CircuitFileError", "digest", "dumps", "load", "loads", "save"]
 
@@ -38,26 +40,12 @@ FORMAT: Final = "gatefit-circuit"
 VERSION: Final = 2
 """The latest; a circuit is written in the first version that can say all of it: 2 if it has labels, else 1."""
 
-_RANKS: Final = {"gates": 1, "operands": 2, "outputs": 1, "groups": 1, "offsets": 1, "weights": 2, "bias": 1}
-_DTYPES: Final = {
-    "gates": "U8",
-    "operands": "I32",
-    "outputs": "I32",
-    "groups": "I32",
-    "offsets": "I64",
-    "weights": "F32",
-    "bias": "F32",
-}
+_TENSORS: Final = {"gates": Tensor("U8", 1), "operands": Tensor("I32", 2), "outputs": Tensor("I32", 1)}
+"""Of every circuit; its readout may have others, under names of their own."""
 _FIELDS: Final[dict[int, tuple[str, ...]]] = {
     1: ("inputs", "readout", "input_names", "class_names", "encoder", "metadata")
 }
 _FIELDS[2] = (*_FIELDS[1], "labels")
-_READOUT_TENSORS: Final = {"group_sum": ("groups", "offsets"), "affine": (), "linear": ("weights", "bias")}
-_READOUT_FIELDS: Final = {
-    "group_sum": ("kind", "temperature"),
-    "affine": ("kind", "offset", "scale", "intercept"),
-    "linear": ("kind",),
-}
 
 
 def refuse_existing(path: str | os.PathLike[str], overwrite: bool) -> None:
@@ -71,8 +59,12 @@ def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), dumps(circuit))
 
 
-def load(path: str | os.PathLike[str]) -> Circuit:
-    """Read a circuit; a file that is anything but a correct one is refused with a CircuitFileError."""
+def load(path: str | os.PathLike[str], *, readouts: Iterable[type[Readout]] = ()) -> Circuit:
+    """Read a circuit; a file that is anything but a correct one is refused with a CircuitFileError.
+
+    ``readouts`` are kinds of readout that the file may hold beside gatefit's own.
+    """
+    kinds = readout_classes(readouts)
     if not stat.S_ISREG(Path(path).stat().st_mode):  # opening a pipe would wait for its writer
         raise CircuitFileError(f"{os.fspath(path)}: not a regular file")
     with Path(path).open("rb") as file:
@@ -81,17 +73,18 @@ def load(path: str | os.PathLike[str]) -> Circuit:
             length = header_length(file.read(8), size)
             metadata, layout = parse_header(file.read(length), size - 8 - length)
             _check_format(metadata)
-            return _read(metadata, layout, file.read(size - 8 - length))
+            return _read(metadata, layout, file.read(size - 8 - length), kinds)
         except CircuitFileError as error:
             raise CircuitFileError(f"{os.fspath(path)}: {error}") from error.__cause__
 
 
-def loads(data: bytes) -> Circuit:
+def loads(data: bytes, *, readouts: Iterable[type[Readout]] = ()) -> Circuit:
     """Read a circuit from the bytes of a circuit file."""
+    kinds = readout_classes(readouts)
     length = header_length(data[:8], len(data))
     metadata, layout = parse_header(data[8 : 8 + length], len(data) - 8 - length)
     _check_format(metadata)
-    return _read(metadata, layout, data[8 + length :])
+    return _read(metadata, layout, data[8 + length :], kinds)
 
 
 def dumps(circuit: Circuit) -> bytes:
@@ -118,17 +111,11 @@ def digest(circuit: Circuit) -> str:
 
 
 def _content(circuit: Circuit) -> tuple[int, str, dict[str, np.ndarray]]:
-    tensors = {"gates": circuit.gates, "operands": circuit.operands, "outputs": circuit.outputs}
-    readout: dict[str, Any]
-    match circuit.readout:
-        case GroupSum(groups=groups, offsets=offsets, temperature=temperature):
-            readout = {"kind": "group_sum", "temperature": float(temperature)}
-            tensors |= {"groups": groups, "offsets": offsets}
-        case Affine(offset=offset, scale=scale, intercept=intercept):
-            readout = {"kind": "affine", "offset": int(offset), "scale": float(scale), "intercept": float(intercept)}
-        case Linear(weights=weights, bias=bias):
-            readout = {"kind": "linear"}
-            tensors |= {"weights": weights, "bias": bias}
+    readout, arrays = circuit.readout.to_spec()
+    taken = sorted(set(arrays) & set(_TENSORS))
+    if taken:
+        raise ValueError(f"{circuit.readout.described} cannot be saved: a circuit has tensors {taken} itself; rename")
+    tensors = {"gates": circuit.gates, "operands": circuit.operands, "outputs": circuit.outputs, **arrays}
     fields = {
         "inputs": circuit.inputs,
         "readout": readout,
@@ -157,7 +144,7 @@ def _digest(version: int, text: str, tensors: dict[str, np.ndarray]) -> str:
     for name in sorted(tensors):
         array = tensors[name]
         shape = ",".join(str(size) for size in array.shape)
-        result.update(f"\n{name} {_DTYPES[name]} {shape}\n".encode())
+        result.update(f"\n{name} {dtype_name(array)} {shape}\n".encode())
         result.update(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).data)
     return f"sha256:{result.hexdigest()}"
 
@@ -183,31 +170,34 @@ def _check_format(metadata: dict[str, str]) -> None:
         )
 
 
-def _read(metadata: dict[str, str], layout: dict[str, tuple[str, tuple[int, ...], int]], data: bytes) -> Circuit:
+def _read(
+    metadata: dict[str, str],
+    layout: dict[str, tuple[str, tuple[int, ...], int]],
+    data: bytes,
+    kinds: dict[str, type[Readout]],
+) -> Circuit:
     version = int(metadata["version"])
     what = "the circuit's description"
     fields = _object(read_json(metadata["circuit"], what), what, _FIELDS[version])
     check_inputs(fields["inputs"], len(metadata["circuit"]) + len(data))
-    readout = fields["readout"]
-    kind = readout.get("kind") if isinstance(readout, dict) else None
-    if not isinstance(kind, str) or kind not in _READOUT_TENSORS:
-        raise CircuitFileError(f"the readout's kind is {kind!r:.80}; known are {', '.join(_READOUT_TENSORS)}")
-    _object(readout, "the readout", _READOUT_FIELDS[kind])
-    expected = {"gates", "operands", "outputs", *_READOUT_TENSORS[kind]}
-    if set(layout) != expected:
+    kind = read_kind(fields["readout"], kinds)
+    _object(fields["readout"], "the readout", ("kind", *kind.numbers))
+    expected = {**_TENSORS, **kind.tensors}
+    if set(layout) != set(expected):
         raise CircuitFileError(
-            f"a circuit with {kind} readout has tensors {sorted(expected)}, got {sorted(layout)!r:.200}"
+            f"a circuit with {kind.kind} readout has tensors {sorted(expected)}, got {sorted(layout)!r:.200}"
         )
     for name, (dtype, shape, _) in layout.items():
-        if dtype != _DTYPES[name] or len(shape) != _RANKS[name]:
+        wanted = expected[name]
+        if dtype != wanted.dtype or len(shape) != wanted.rank:
             raise CircuitFileError(
-                f"tensor {name} must be {_DTYPES[name]} with {_RANKS[name]} dimensions, got {dtype} of shape {shape}"
+                f"tensor {name} must be {wanted.dtype} with {wanted.rank} dimensions, got {dtype} of shape {shape}"
             )
     tensors = read_tensors(layout, data)
     if metadata["digest"] != _digest(version, metadata["circuit"], tensors):
         raise CircuitFileError("the content does not match its digest: the file is damaged or was edited")
     try:
-        return _build(fields, tensors)
+        return _build(fields, tensors, kind)
     except (ValueError, TypeError) as error:
         raise CircuitFileError(f"not a valid circuit: {error}") from error
 
@@ -218,7 +208,28 @@ def _object(value: Any, what: str, keys: tuple[str, ...]) -> dict[str, Any]:
     return value
 
 
-def _build(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Circuit:
+def read_kind(readout: Any, kinds: dict[str, type[Readout]]) -> type[Readout]:
+    """The class of a readout's description."""
+    kind = readout.get("kind") if isinstance(readout, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
+        raise CircuitFileError(
+            f"the readout's kind is {kind!r:.80}; known are {', '.join(kinds)}; if it is a kind of your own, pass its "
+            f"class: readouts=[...]"
+        )
+    return kinds[kind]
+
+
+def read_numbers(kind: type[Readout], fields: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a readout's description, each of its type."""
+    numbers = {}
+    for name, of_type in kind.numbers.items():
+        if of_type is int and type(fields[name]) is not int:
+            raise CircuitFileError(f"{name} must be an integer, got {fields[name]!r:.80}")
+        numbers[name] = fields[name] if of_type is int else _number(fields, name)
+    return numbers
+
+
+def _build(fields: dict[str, Any], tensors: dict[str, np.ndarray], kind: type[Readout]) -> Circuit:
     encoder = None
     if fields["encoder"] is not None:
         from gatefit.encoders import encoder_from_spec
@@ -234,24 +245,17 @@ def _build(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Circuit:
         gates=tensors["gates"],
         operands=tensors["operands"],
         outputs=tensors["outputs"],
-        readout=_readout(fields["readout"], tensors),
+        readout=kind.from_spec(
+            read_numbers(kind, fields["readout"]),
+            {name: tensors[name] for name in kind.tensors},
+            tensors["outputs"].size,
+        ),
         input_names=tuple(fields["input_names"]),
         class_names=tuple(fields["class_names"]),
         encoder=encoder,
         metadata=fields["metadata"],
         labels=labels_from_spec(fields["labels"]) if "labels" in fields else None,
     )
-
-
-def _readout(fields: dict[str, Any], tensors: dict[str, np.ndarray]) -> Readout:
-    if fields["kind"] == "group_sum":
-        return GroupSum(tensors["groups"], tensors["offsets"], _number(fields, "temperature"))
-    if fields["kind"] == "linear":
-        return Linear(tensors["weights"], tensors["bias"])
-    offset = fields["offset"]
-    if type(offset) is not int:
-        raise CircuitFileError(f"offset must be an integer, got {offset!r:.80}")
-    return Affine(tensors["outputs"].size, offset, _number(fields, "scale"), _number(fields, "intercept"))
 
 
 def _number(fields: dict[str, Any], name: str) -> float:

@@ -6,12 +6,12 @@
     outputs                    nodes, in readout order; a node may be read more than once, inputs too
 
 The meaning of these arrays is defined by ``circuit.simulate``; every pass maps a Circuit to a Circuit with the
-same scores, every backend computes the same scores.
+same scores, every backend computes the same scores. Files and predictions are made where these arrays are used
+(``circuit.file``, ``circuit.predict``); a circuit's methods import them when they are called.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float64, Int32, Shaped, UInt8
 
 from gatefit.circuit.labels import check_labels
-from gatefit.circuit.readout import Affine, Readout, frozen
+from gatefit.circuit.readout import Readout, check_readout, frozen
 
 if TYPE_CHECKING:
     from gatefit.encoders import Encoder
@@ -57,14 +57,13 @@ class Circuit:
             if not self.class_names:
                 object.__setattr__(self, "class_names", tuple(map(str, self.labels.tolist())))
         self._check_arrays()
-        if not isinstance(self.readout, Readout):
-            raise TypeError(f"readout must be GroupSum, Affine or Linear, got {type(self.readout).__name__}")
+        check_readout(self.readout)
         if self.readout.outputs != self.outputs.size:
             raise ValueError(f"the readout reads {self.readout.outputs} bits, the circuit has {self.outputs.size}")
         if self.input_names and len(self.input_names) != self.inputs:
             raise ValueError(f"got {len(self.input_names)} input names for {self.inputs} inputs")
-        if self.labels is not None and (isinstance(self.readout, Affine) or len(self.labels) != self.readout.classes):
-            wanted = "none: it gives a value" if isinstance(self.readout, Affine) else f"{self.readout.classes} classes"
+        if self.labels is not None and (self.readout.gives_value or len(self.labels) != self.readout.classes):
+            wanted = "none: it gives a value" if self.readout.gives_value else f"{self.readout.classes} classes"
             raise ValueError(f"got {len(self.labels)} labels, the {type(self.readout).__name__} readout has {wanted}")
         if self.class_names and len(self.class_names) != self.readout.classes:
             raise ValueError(f"got {len(self.class_names)} class names for {self.readout.classes} classes")
@@ -103,7 +102,7 @@ class Circuit:
     def __repr__(self) -> str:
         # Names, gates and wires run to megabytes; the encoder says its own parameters.
         encoder = "" if self.encoder is None else f", encoder={self.encoder!r}"
-        answers = "1 value" if isinstance(self.readout, Affine) else f"{self.readout.classes} classes"
+        answers = "1 value" if self.readout.gives_value else f"{self.readout.classes} classes"
         return (
             f"<Circuit: {self.inputs} inputs, {self.gates.size} gates, {self.outputs.size} outputs, "
             f"{type(self.readout).__name__} of {answers}{encoder}>"
@@ -123,34 +122,41 @@ class Circuit:
 
         A file that is there is replaced only with ``overwrite=True``.
         """
-        file = import_module("gatefit.circuit.file")
+        from gatefit.circuit import file
+
         file.refuse_existing(path, overwrite)
         file.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "Circuit":
-        """Read a ``.gate`` file; anything wrong with it is a ``CircuitFileError``."""
-        circuit: Circuit = import_module("gatefit.circuit.file").load(path)
-        return circuit
+    def load(cls, path: str | PathLike[str], *, readouts: Iterable[type[Readout]] = ()) -> "Circuit":
+        """Read a ``.gate`` file; anything wrong with it is a ``CircuitFileError``.
+
+        ``readouts`` are kinds of readout of your own that the file may hold, beside gatefit's.
+        """
+        from gatefit.circuit import file
+
+        return file.load(path, readouts=readouts)
 
     def scores(self, x: object) -> Shaped[np.ndarray, "samples classes"]:
-        """Class scores (or the value of an Affine readout) of raw features, or of bits if there is no encoder."""
-        return _predictor().scores(self, x)  # type: ignore[no-any-return]
+        """Class scores (or the value of a regression) of raw features, or of bits if there is no encoder."""
+        from gatefit.circuit import predict
+
+        return predict.scores(self, x)
 
     def predict(self, x: object) -> Shaped[np.ndarray, " samples"]:
-        """Labels as in the training targets, else class names, else class numbers; values of an Affine readout.
+        """Labels as in the training targets, else class names, else class numbers; values of a regression.
 
         A circuit that an estimator made has the estimator's labels: ``circuit.predict(x)`` equals ``model.predict(x)``.
         """
-        return _predictor().predict(self, x)  # type: ignore[no-any-return]
+        from gatefit.circuit import predict
+
+        return predict.predict(self, x)
 
     def predict_proba(self, x: object) -> Float64[np.ndarray, "samples classes"]:
         """Class probabilities: softmax of the scores, divided by the temperature of a GroupSum."""
-        return _predictor().predict_proba(self, x)  # type: ignore[no-any-return]
+        from gatefit.circuit import predict
 
-
-def _predictor() -> Any:
-    return import_module("gatefit.circuit.predict")
+        return predict.predict_proba(self, x)
 
 
 def _count(name: str, value: object) -> int:

@@ -2,24 +2,24 @@
 
     bits = encoder(x)      scores = readout(gates(bits))      P(k) = softmax_k(score / temperature)
 
-The gates are run by the engine (``gatefit.backends.engine``), which is fetched by name at the first prediction, so
-that circuits can be read, changed and proven without it.
+The gates are run by the engine, which is imported at the first prediction: circuits can be read, changed and proven
+without its kernels.
 """
 
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import check_bits
+
+if TYPE_CHECKING:
+    from gatefit.circuit.engine import Engine
 
 BITS_AT_ONCE: Final = 2**26
 """Input bits that are held at a time, a byte each."""
-LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 def input_batches(circuit: Circuit, x: object) -> Iterator[Bool[np.ndarray, "samples inputs"]]:
@@ -41,8 +41,8 @@ def scores(circuit: Circuit, x: object) -> Shaped[np.ndarray, "samples classes"]
 
 
 def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
-    """Labels if the circuit has them, else class names, else class numbers; float64 values for an Affine readout."""
-    if isinstance(circuit.readout, Affine):
+    """Labels if the circuit has them, else class names, else class numbers; float64 values of a regression."""
+    if circuit.readout.gives_value:
         return scores(circuit, x)[:, 0]
     numbers = _joined([_engine(circuit).predict(bits) for bits in input_batches(circuit, x)])
     if circuit.labels is not None:
@@ -51,27 +51,20 @@ def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
 
 
 def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples classes"]:
-    """Class probabilities, computed without overflow."""
-    if isinstance(circuit.readout, Affine):
-        raise TypeError("an Affine readout gives a value, not class probabilities; use circuit.predict(x)")
-    temperature = circuit.readout.temperature if isinstance(circuit.readout, GroupSum) else 1.0
-    values = scores(circuit, x)
-    if isinstance(circuit.readout, Linear):
-        # Sums beyond float32 are infinite, and infinity less itself is no number.
-        values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-    # The difference first: of counts it is exact, and no quotient of it is too large for the exponential.
-    powers = np.exp((values - values.max(axis=1, keepdims=True)) / np.float64(temperature))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    """Class probabilities, where the readout gives classes."""
+    return circuit.readout.probabilities(scores(circuit, x))
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
 
-def _engine(circuit: Circuit) -> Any:
+def _engine(circuit: Circuit) -> "Engine":
     # Kept in the instance's own dictionary: arrays are frozen, so an engine never goes stale.
     engine = circuit.__dict__.get("_engine")
     if engine is None:
-        engine = import_module("gatefit.backends.engine").Engine(circuit)
+        from gatefit.circuit.engine import Engine
+
+        engine = Engine(circuit)
         circuit.__dict__["_engine"] = engine
     return engine

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Bool, Int64, Shaped
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine
 from gatefit.gates import TRUTH_TABLES
 
 
@@ -32,14 +31,14 @@ def simulate(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Bool
 
 
 def scores(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Shaped[np.ndarray, "samples classes"]:
-    """What the readout makes of the output bits: int64 (GroupSum), float64 (Affine) or float32 (Linear)."""
+    """What the readout makes of the output bits: int64 (GroupSum), float64 (Affine), float32 (Linear)."""
     return circuit.readout.scores(simulate(circuit, bits))
 
 
 def predict_classes(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
     """The class numbers: of equal scores the first wins."""
-    if isinstance(circuit.readout, Affine):
-        raise TypeError("an Affine readout gives a value, not a class; use scores(circuit, bits)")
+    if circuit.readout.gives_value:
+        raise TypeError(f"{circuit.readout.described} gives a value, not a class; use scores(circuit, bits)")
     return np.asarray(scores(circuit, bits).argmax(axis=1))
 
 

@@ -8,6 +8,7 @@
 Only live gates count, except in ``gates`` and ``dead``.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,6 @@ from jaxtyping import Int32, Int64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic import graph as logic
-from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate, GateKind
 
 _KINDS = [gate.kind for gate in Gate]
@@ -117,24 +117,29 @@ def depth(circuit: Circuit) -> int:
 
 
 def readout_cost(circuit: Circuit) -> ReadoutCost:
-    """Adders that count ones, comparators for the argmax; a Linear readout multiplies instead."""
+    """Adders of the sums, comparators for the argmax; float sums multiply instead."""
     readout = circuit.readout
-    if isinstance(readout, Linear):
-        return ReadoutCost(32, 0, 0, readout.classes - 1, int(readout.weights.size))
-    if isinstance(readout, Affine):
-        return ReadoutCost(readout.outputs.bit_length(), *adders(readout.outputs), 0, 1)
-    assert isinstance(readout, GroupSum)
-    sizes = np.bincount(readout.groups, minlength=readout.classes)
-    largest = int(max(abs(readout.offsets).max(), (sizes + readout.offsets).max()))
-    full, half = np.array([adders(int(size)) for size in sizes]).sum(axis=0).tolist()
-    return ReadoutCost(largest.bit_length(), full, half, readout.classes - 1, 0)
+    if readout.lowered:
+        return ReadoutCost(readout.outputs, 0, 0, 0, int(readout.gives_value))
+    comparators = 0 if readout.gives_value else readout.classes - 1
+    floats, sums = readout.float_terms(), readout.sums()
+    if floats is not None or sums is None:
+        return ReadoutCost(32, 0, 0, comparators, readout.classes * readout.outputs)
+    low, high = np.array(sums.low), np.array(sums.high)
+    # The offset of a value is part of its intercept; those of classes are added.
+    largest = int((high - low).max() if readout.gives_value else max(np.abs(low).max(), high.max()))
+    starts = sums.starts.tolist()
+    full, half = np.sum([adders(np.abs(sums.weights[a:b])) for a, b in itertools.pairwise(starts)], axis=0).tolist()
+    scaled = readout.classes if readout.dtype is np.float64 else 0
+    return ReadoutCost(largest.bit_length(), full, half, comparators, scaled)
 
 
-def adders(bits: int) -> tuple[int, int]:
-    """Full and half adders that count the ones among ``bits``."""
-    full = half = 0
-    while bits > 1:
-        full += (bits - 1) // 2
-        half += 1 - bits % 2
-        bits //= 2
+def adders(weights: Int64[np.ndarray, " terms"]) -> tuple[int, int]:
+    """Full and half adders that add up weighted bits: in each column three bits, at last two, leave one and a carry."""
+    full = half = carries = 0
+    while carries or weights.any():
+        bits = carries + int((weights & 1).sum())
+        if bits:
+            full, half, carries = full + (bits - 1) // 2, half + 1 - bits % 2, bits // 2
+        weights = weights >> 1
     return full, half

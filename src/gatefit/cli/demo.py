@@ -109,7 +109,7 @@ def _predict(circuit: "Circuit", bits: "np.ndarray", dataset: "Dataset", run: "R
     import numpy as np
     import torch
 
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
 
     engine = Engine(circuit)
     classes = engine.predict(bits)
@@ -149,7 +149,7 @@ def _write(circuit: "Circuit", out: Path) -> None:
 
 def _compare_c(circuit: "Circuit", bits: "np.ndarray", classes: "np.ndarray") -> None:
     """The C, compiled and run on the same images, where a compiler is at hand."""
-    from gatefit.backends.native import NativeModel
+    from gatefit.backends.c.native import NativeModel
 
     if shutil.which("cc") is None:
         typer.echo("no C compiler here: the C was not run")

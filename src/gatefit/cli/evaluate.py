@@ -75,7 +75,7 @@ def _evaluate_run(folder: Path, splits: list[str], data_dir: Path | None) -> dic
 
 
 def _evaluate_circuit(path: Path, splits: list[str], dataset: str | None, data_dir: Path | None) -> dict[str, Any]:
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
     from gatefit.circuit.ir import Circuit
 
     circuit = Circuit.load(path)

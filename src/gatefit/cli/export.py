@@ -21,6 +21,7 @@ EXAMPLE = (
     "gatefit export monks.gate --to verilog --pipeline 2 --out monks.v",
     "gatefit export digits.gate --to html --samples 2 --out digits.html",
     "gatefit export digits.gate --to arduino --out digits",
+    "gatefit export monks.gate --to aiger --readout gates --out monks.aig",
 )
 
 
@@ -42,6 +43,14 @@ class FeatureType(str, Enum):
 
     float = "float"
     double = "double"
+
+
+class ReadoutForm(str, Enum):
+    """What a netlist holds of the readout."""
+
+    none = "none"
+    gates = "gates"
+    one_hot = "one-hot"
 
 
 class View(str, Enum):
@@ -76,6 +85,13 @@ def export(
         typer.Option(help="C: the type of raw features; double compares as Python does", show_default="float"),
     ] = None,
     no_readout: Annotated[bool, typer.Option("--no-readout", help="Verilog: end at the gates' outputs")] = False,
+    readout: Annotated[
+        ReadoutForm | None,
+        typer.Option(
+            help="AIGER, BLIF: the readout as gates too: class number or sum in binary, or an output a class",
+            show_default=False,
+        ),
+    ] = None,
     max_gates: Annotated[
         int | None,
         typer.Option(min=1, help="DOT: draw a circuit of up to so many gates (default: 500)", show_default=False),
@@ -106,6 +122,7 @@ def export(
         ("--feature-bits", feature_bits, ["verilog"]),
         ("--feature-type", feature_type, ["c"]),
         ("--no-readout", no_readout or None, ["verilog"]),
+        ("--readout", readout, ["aiger", "blif"]),
         ("--max-gates", max_gates, ["dot"]),
         ("--name", name, ["c", "verilog", "blif"]),
         ("--title", title, ["html"]),
@@ -128,8 +145,8 @@ def export(
     writers: dict[Format, Callable[[], bytes]] = {
         Format.c: lambda: _c(circuit, name, feature_type or FeatureType.float),
         Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
-        Format.blif: lambda: _blif(circuit, name),
-        Format.aiger: lambda: _aiger(circuit, binary=out is not None and out.suffix == ".aig"),
+        Format.blif: lambda: _blif(circuit, name, readout or ReadoutForm.none),
+        Format.aiger: lambda: _aiger(circuit, out is not None and out.suffix == ".aig", readout or ReadoutForm.none),
         Format.dot: lambda: _dot(circuit, max_gates),
         Format.json: lambda: _json(circuit),
         Format.html: lambda: _html(circuit, title, rows, view or View.auto),
@@ -151,9 +168,8 @@ def _c(circuit: "Circuit", name: str | None, feature_type: FeatureType) -> bytes
 
 def _verilog(circuit: "Circuit", name: str | None, pipeline: int, feature_bits: int, readout: bool) -> bytes:
     from gatefit.backends.verilog import to_verilog
-    from gatefit.circuit.readout import Linear
 
-    if readout and isinstance(circuit.readout, Linear):
+    if readout and circuit.readout.float_terms() is not None:
         raise UserError(
             "a learned linear readout needs floating-point arithmetic, which Verilog export does not write; "
             "train with --readout group-sum, or end the module at the gates' outputs with --no-readout"
@@ -163,16 +179,16 @@ def _verilog(circuit: "Circuit", name: str | None, pipeline: int, feature_bits: 
     return text.encode()
 
 
-def _blif(circuit: "Circuit", name: str | None) -> bytes:
+def _blif(circuit: "Circuit", name: str | None, readout: ReadoutForm) -> bytes:
     from gatefit.backends.blif import to_blif
 
-    return (to_blif(circuit) if name is None else to_blif(circuit, name)).encode()
+    return to_blif(circuit, "gatefit" if name is None else name, readout=readout.value).encode()
 
 
-def _aiger(circuit: "Circuit", *, binary: bool) -> bytes:
+def _aiger(circuit: "Circuit", binary: bool, readout: ReadoutForm) -> bytes:
     from gatefit.backends.aiger import to_aiger
 
-    return to_aiger(circuit, binary=binary)
+    return to_aiger(circuit, binary=binary, readout=readout.value)
 
 
 def _dot(circuit: "Circuit", max_gates: int | None) -> bytes:
@@ -223,8 +239,7 @@ def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | Non
 
 def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:
     """Write a sketch's folder, and say what the model takes on every target whose compiler is here."""
-    from gatefit.backends.arduino import to_arduino
-    from gatefit.backends.arduino_size import measured_sizes
+    from gatefit.backends.c.arduino import measured_sizes, to_arduino
     from gatefit.circuit.file import write_atomically
 
     if out is None:

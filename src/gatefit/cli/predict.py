@@ -66,20 +66,17 @@ def predict(
 
 def _run(circuit: "Circuit", bits: "np.ndarray") -> tuple[list[Any], "np.ndarray"]:
     """Class numbers, or values of a regression; and the scores they were chosen by."""
-    from gatefit.backends.engine import Engine
-    from gatefit.circuit.readout import Affine
+    from gatefit.circuit.engine import Engine
 
     values = Engine(circuit).scores(bits)
-    if isinstance(circuit.readout, Affine):
+    if circuit.readout.gives_value:
         return values[:, 0].tolist(), values
     return values.argmax(axis=1).tolist(), values
 
 
 def _named(circuit: "Circuit", answers: list[Any]) -> list[Any]:
     """The names of class numbers, if the circuit has names; a regression has none."""
-    from gatefit.circuit.readout import Affine
-
-    named = circuit.class_names and not isinstance(circuit.readout, Affine)
+    named = circuit.class_names and not circuit.readout.gives_value
     return [circuit.class_names[k] for k in answers] if named else answers
 
 

@@ -31,7 +31,7 @@ def prune(
 
     The classes of some inputs change: compare the accuracies.
     """
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
     from gatefit.circuit.ir import Circuit
     from gatefit.circuit.optimise import optimise
     from gatefit.hardware.prune import prune_readout

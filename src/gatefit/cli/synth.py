@@ -92,7 +92,7 @@ def synth(
     if as_json:
         output.print_json(report)
     else:
-        from gatefit.hardware.report_text import text_report
+        from gatefit.hardware.report import text_report
 
         typer.echo(text_report(report), nl=False)
         typer.echo(f"\nwritten  {out / 'report.html'}, report.json, report.txt")
@@ -102,8 +102,7 @@ def synth(
 
 def _save(report: dict[str, Any], out: Path) -> None:
     from gatefit.circuit.file import write_atomically
-    from gatefit.hardware.report_html import html_report
-    from gatefit.hardware.report_text import text_report
+    from gatefit.hardware.report import html_report, text_report
 
     write_atomically(out / "report.json", (output.json_text(report) + "\n").encode())
     write_atomically(out / "report.txt", text_report(report).encode())
@@ -201,6 +200,6 @@ def _vectors(
 
 
 def _accuracy(circuit: "Circuit", bits: "np.ndarray", classes: "np.ndarray") -> float:
-    from gatefit.backends.engine import Engine
+    from gatefit.circuit.engine import Engine
 
     return float((Engine(circuit).predict(bits) == classes).mean())

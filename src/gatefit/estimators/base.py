@@ -134,6 +134,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
         """The readout's part of the configuration."""
 
+    def _prepare(self, network: LogicNetwork) -> None:
+        """What is left to do to a new network."""
+
     def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
         """What is left to do to a trained network."""
 
@@ -182,6 +185,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
                 preferred = preferred_bits(encoder, bits, targets, seen)
             network = new_network(config, encoder, classes, class_names, target_range, preferred)
+            self._prepare(network)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
             config, network, data, observers=observers, threads=self.threads, worker=SampledEvaluation(measured)

@@ -4,6 +4,7 @@ score_k = (1/τ) · ones in group k       P(k) = softmax_k(score)       class = 
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
+from gatefit.network import LogicNetwork
+from gatefit.readouts import Readout
 
 
 class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[misc]
@@ -34,7 +37,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         weight_decay: decoupled from the gradient.
         initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
         temperature: of the method, where it has one.
-        readout: "group-sum", which only counts, or "linear", learned weights.
+        readout: "group-sum", which only counts, "linear", learned weights, or a function of the numbers of gates and
+            classes that makes a ``gatefit.readouts.Readout`` of your own, such as its class.
         readout_temperature: what counts are divided by for probabilities; "auto" is √(gates per class).
         wiring: "unique", "stride" or "random"; "auto" is unique, but reads pairs again once all have been read, and
             from 10,000 samples on prefers features that tell something about the class.
@@ -78,7 +82,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         weight_decay: float = 0.0,
         initialisation: str = "normal",
         temperature: float | None = None,
-        readout: str = "group-sum",
+        readout: str | Callable[[int, int], Readout] = "group-sum",
         readout_temperature: float | str = "auto",
         wiring: str = "auto",
         encoder: Encoder | str = "auto",
@@ -175,4 +179,11 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         automatic = isinstance(self.readout_temperature, str) and self.readout_temperature == "auto"
         # Three times the paper's rule of thumb: on small tables calm scores generalise better (see benchmarks).
         temperature = math.sqrt(gates_per_class) if automatic else self._number("readout_temperature", "'auto' or ")
-        return {"readout": self.readout, "readout_temperature": temperature}
+        named = self.readout if isinstance(self.readout, str) else "group-sum"
+        return {"readout": named, "readout_temperature": temperature}
+
+    def _prepare(self, network: LogicNetwork) -> None:
+        """Give a new network the readout that is the user's own."""
+        if not isinstance(self.readout, str):
+            network.readout = self.readout(network.width, network.classes).to(network.dtype)
+            network.configuration["readout"] = type(network.readout).__name__

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
 from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
-from gatefit.circuit.readout import GroupSum
 from gatefit.harden import harden
 from gatefit.network import LogicNetwork
 
@@ -45,12 +44,12 @@ class Deployment:
         return self._optimised
 
     def scores(self, bits: Bool[np.ndarray, "samples bits"]) -> Float64[np.ndarray, "samples classes"]:
-        """The readout's scores, divided by the temperature of a GroupSum."""
+        """The readout's scores, divided by its temperature."""
         if self._engine is None:
             self._engine = Engine(self._optimised or self._harden(), threads=self._threads)
         readout = self._engine.circuit.readout
         scores = self._engine.scores(bits).astype(np.float64)
-        return scores / readout.temperature if isinstance(readout, GroupSum) else scores
+        return scores / readout.temperature
 
     def _harden(self) -> Circuit:
         if self._hardened is None:

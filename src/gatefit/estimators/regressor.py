@@ -6,7 +6,7 @@ The network is trained on targets scaled to [-1, 1]; afterwards the line is fitt
 deployed network counts on the training set.
 """
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import torch
@@ -139,8 +139,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
 
     def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
         """Fit the readout's line to the deployed network, in the target's own units."""
-        readout = network.readout
-        assert isinstance(readout, RegressionReadout)
+        readout = cast(RegressionReadout, network.readout)
         value = scores_of(network, data.train, soft=False)[:, 0].double().numpy()
         target = data.train_targets.double().numpy()
         weight = None if data.train_weights is None else data.train_weights.double().numpy()
@@ -151,8 +150,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
 
     def _resume(self, network: LogicNetwork) -> None:
         """Take the readout back from the target's units to those of training."""
-        readout = network.readout
-        assert isinstance(readout, RegressionReadout)
+        readout = cast(RegressionReadout, network.readout)
         readout.range.copy_(torch.tensor(TRAINED_RANGE))
 
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.engine import Engine
-from gatefit.backends.verilog_modules import Modules
-from gatefit.backends.verilog_readout import readout_sums
+from gatefit.backends.verilog.modules import Modules
+from gatefit.backends.verilog.readout import sum_format
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Affine, Linear
 from gatefit.hardware.simulation import Registers
 
 PIN_VECTORS: Final = 2
@@ -52,14 +51,13 @@ def make_vectors(
     stimulus: Sequence[int] | None = None,
 ) -> Vectors:
     """The engine's answers to ``bits``; ``stimulus`` are the input port's values where they are not the bits."""
-    assert not isinstance(circuit.readout, Linear)
-    engine, sums = Engine(circuit), readout_sums(circuit.readout)
+    engine, whole = Engine(circuit), circuit.readout.sums_for("hardware")
+    sums, totals = sum_format(whole), whole.totals(engine.outputs(bits)).tolist()
     modulus = 2**sums.width
-    if isinstance(circuit.readout, Affine):
-        columns = {"sum": [(circuit.readout.offset + int(row.sum())) % modulus for row in engine.outputs(bits)]}
+    if circuit.readout.gives_value:
+        columns = {"sum": [total % modulus for (total,) in totals]}
     else:
-        scores = engine.scores(bits).tolist()
-        packed = [sum((score % modulus) << (sums.width * k) for k, score in enumerate(row)) for row in scores]
+        packed = [sum((total % modulus) << (sums.width * k) for k, total in enumerate(row)) for row in totals]
         columns = {"scores": packed, "class_index": engine.predict(bits).tolist()}
     expected, place = [0] * len(bits), 0
     for port in modules.outputs:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from gatefit.backends.verilog_modules import to_verilog_modules
+from gatefit.backends.verilog.modules import to_verilog_modules
 from gatefit.circuit.ir import Circuit
-from gatefit.hardware import scripts
+from gatefit.hardware import yosys_scripts
 from gatefit.hardware.bench import (
     ROUTED_ECP5,
     core_bench,
@@ -26,7 +26,7 @@ from gatefit.hardware.bench import (
     harness_bench,
     make_vectors,
 )
-from gatefit.hardware.cells import Cells, read_kinds, read_levels, read_statistics
+from gatefit.hardware.cell_counts import Cells, read_kinds, read_levels, read_statistics
 from gatefit.hardware.readback import DifferentError, prove_gates
 from gatefit.hardware.route import ROUTERS, TooLargeError, place_and_route
 from gatefit.hardware.simulation import cell_kinds, cell_models, find_registers, run_bench
@@ -163,7 +163,7 @@ class Build:
 
     def _synthesise(self) -> str:
         names = [f"{MODULE}_{part}" for part in self.modules.parts]
-        self._yosys("synthesis", scripts.synthesis(self.target, "design.v", self.top, names))
+        self._yosys("synthesis", yosys_scripts.synthesis(self.target, "design.v", self.top, names))
         whole = read_statistics(self.folder / "whole_stat.json", self.target)[self.top]
         levels = read_levels(self.folder / "whole.json", self.target)
         apart = read_statistics(self.folder / "parts_stat.json", self.target)
@@ -228,7 +228,7 @@ class Build:
         return f"{routed.megahertz:.1f} MHz, {routed.cells:,} of {routed.available:,} logic cells"
 
     def _simulate_routed(self) -> str:
-        self._yosys("routed", scripts.to_netlist("whole_routed.json", "routed.v"))
+        self._yosys("routed", yosys_scripts.to_netlist("whole_routed.json", "routed.v"))
         bench = self._harness_bench("whole_routed.json")
         if self.target.name == "ecp5":
             return self._simulated("routed", bench, ROUTED_ECP5)

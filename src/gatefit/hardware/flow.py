@@ -11,10 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gatefit.backends.verilog_modules import plan_stages
-from gatefit.backends.verilog_parts import gate_levels
+from gatefit.backends.verilog.modules import gate_levels, plan_stages
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import Linear
 from gatefit.hardware.build import Build, Settings
 from gatefit.hardware.targets import Device, Target
 from gatefit.hardware.tools import MissingToolError, Tool, find_nextpnr, find_simulator, find_yosys
@@ -22,7 +20,7 @@ from gatefit.hardware.tools import MissingToolError, Tool, find_nextpnr, find_si
 
 def check_circuit(circuit: Circuit) -> None:
     """Refuse a circuit that has no hardware readout."""
-    if isinstance(circuit.readout, Linear):
+    if circuit.readout.float_terms() is not None or circuit.readout.sums() is None:
         raise ValueError(
             "a learned linear readout needs floating-point arithmetic, which is not synthesised; train with the "
             "group-sum readout (gatefit train --readout group-sum)"

@@ -20,11 +20,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int32, Int64
 
-from gatefit.backends.engine import Engine
+from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import GroupSum
+from gatefit.circuit.readout import GroupSum, Readout
 
 ROUND: Final = 0.05
 NEWTON_STEPS: Final = 2
@@ -42,7 +42,9 @@ def prune_readout(
     Gates that nobody reads any more are still there: run ``circuit.optimise.optimise`` on the result.
     """
     readout = circuit.readout
-    if not isinstance(readout, GroupSum):
+    sums = readout.sums()
+    groups = None if sums is None or readout.gives_value else sums.owners(readout.outputs)
+    if sums is None or groups is None:
         raise ValueError(f"only a group-sum readout can be pruned, got {type(readout).__name__}")
     if not readout.classes <= outputs <= circuit.outputs.size:
         raise ValueError(
@@ -52,20 +54,24 @@ def prune_readout(
     if len(bits) != len(labels) or not len(bits):
         raise ValueError(f"pruning needs training samples with labels, got {len(bits)} samples, {len(labels)} labels")
     values = Engine(circuit).outputs(bits)
-    kept, biases, temperature = _choose(values, readout, np.asarray(labels), outputs)
-    offsets = readout.offsets + np.rint(biases).astype(np.int64)
+    kept, biases, temperature = _choose(values, readout, groups, np.asarray(labels), outputs)
+    offsets = sums.offsets + np.rint(biases).astype(np.int64)
     # A class is chosen by differences: the smallest offset can be zero, and sums need fewer bits.
-    narrower = GroupSum(readout.groups[kept], offsets - offsets.min(), temperature)
+    narrower = GroupSum(groups[kept], offsets - offsets.min(), temperature)
     return replace(circuit, outputs=circuit.outputs[kept], readout=narrower)
 
 
 def _choose(
-    values: Bool[np.ndarray, "samples outputs"], readout: GroupSum, labels: Int64[np.ndarray, " samples"], target: int
+    values: Bool[np.ndarray, "samples outputs"],
+    readout: Readout,
+    groups: Int32[np.ndarray, " outputs"],
+    labels: Int64[np.ndarray, " samples"],
+    target: int,
 ) -> tuple[Int64[np.ndarray, " kept"], Float64[np.ndarray, " classes"], float]:
     """The outputs to keep, in order, what is added to the classes' scores for the others, and the temperature."""
     means = values.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = values.astype(np.float32) - means
-    groups, classes = readout.groups, readout.classes
+    classes = readout.classes
     wanted = np.eye(classes, dtype=np.float32)[labels]
     scores = readout.scores(values).astype(np.float32)
     kept = np.arange(values.shape[1])

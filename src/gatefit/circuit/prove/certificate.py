@@ -7,7 +7,8 @@
 What a certificate covers: on every input the two circuits have equal scores, hence equal predictions. The formula is
 regenerated from the circuits and the claims (``miter.obligations``) and compared byte by byte, so a checker trusts
 that generator, the truth tables of the sixteen gates, and the refutation check; not the solver, nor the sweep, nor
-the simulation. What it does not cover: input encoders, names, and temperatures of probabilities.
+the simulation; and where the outputs of one circuit are its answer, ``lower_readout``, which makes the other one's
+answer of gates. What it does not cover: input encoders, names, and temperatures of probabilities.
 
 A readout that is compared by simulating all inputs (``"method": "exhaustive"``) has no formula; checking it means
 simulating them again.
@@ -26,10 +27,10 @@ from jaxtyping import Int32
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.cnf import Cnf, clauses_to_text, proof_from_text
+from gatefit.circuit.lower_readout import in_one_form
 from gatefit.circuit.prove.miter import equalities_cnf, join, obligations
 from gatefit.circuit.prove.rup import find_flaw
 from gatefit.circuit.prove.search import EXHAUSTIVE_INPUTS, try_all_inputs
-from gatefit.circuit.readout import Affine, GroupSum, Linear
 
 FORMAT: Final = "gatefit-certificate"
 VERSION: Final = 1
@@ -55,13 +56,7 @@ class Certificate:
 def circuit_digest(circuit: Circuit) -> str:
     """SHA-256 of everything that decides the scores: gates, wiring, outputs, readout; not names or encoders."""
     readout = circuit.readout
-    arrays: list[Any] = [[circuit.inputs], circuit.gates, circuit.operands, circuit.outputs]
-    if isinstance(readout, GroupSum):
-        arrays += [readout.groups, readout.offsets]
-    elif isinstance(readout, Affine):
-        arrays += [[readout.outputs, readout.offset], np.array([readout.scale, readout.intercept], np.float64)]
-    elif isinstance(readout, Linear):
-        arrays += [readout.weights, readout.bias]
+    arrays = [[circuit.inputs], circuit.gates, circuit.operands, circuit.outputs, *readout.decides()]
     digest = hashlib.sha256(f"{FORMAT} {type(readout).__name__}".encode())
     for values in arrays:
         array = np.asarray(values)
@@ -112,6 +107,7 @@ def check_certificate(path: str | os.PathLike[str], spec: Circuit, impl: Circuit
     """Check that the certificate at ``path`` proves ``spec`` and ``impl`` equal; raise CertificateError if not."""
     folder = Path(path)
     summary = _read_summary(folder)
+    spec, impl = in_one_form(spec, impl)
     for name, circuit in (("spec", spec), ("impl", impl)):
         if summary.get(name) != circuit_digest(circuit):
             raise CertificateError(f"{folder} is not about this {name}: its gates, wiring or readout are different")

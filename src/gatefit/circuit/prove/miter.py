@@ -15,13 +15,13 @@ all claims hold on every input: that formula is what a proof refutes.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int32, Int64
+from jaxtyping import Bool, Int32, Int64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.cnf import Cnf, gate_clauses
 from gatefit.circuit.logic.graph import Graph
 from gatefit.circuit.logic.literals import TRUE, absorb_inverters, dimacs
-from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout, exact_unit
+from gatefit.circuit.readout import Difference, FloatTerms, Readout, difference
 from gatefit.gates import Gate
 
 
@@ -80,37 +80,28 @@ def remainders(spec: Readout, impl: Readout, claims: Int32[np.ndarray, " outputs
     None means that the two readouts cannot be compared as integers: linear scores whose sums may round and that add up
     different terms or add them in a different order, or affine values that are not the same function of a shifted sum.
     """
+    if spec.kind != impl.kind:
+        raise TypeError(f"cannot compare {type(spec).__name__} with {type(impl).__name__}")
     of_spec, of_impl = claims[: spec.outputs], claims[spec.outputs :]
-    if isinstance(spec, Linear) and isinstance(impl, Linear):
-        return [] if _same_terms(spec, of_spec, impl, of_impl) else _exact_linear(spec, impl, claims)
-    if isinstance(spec, GroupSum) and isinstance(impl, GroupSum):
-        groups, constants = np.concatenate([spec.groups, impl.groups]), spec.offsets - impl.offsets
-        return _differences(groups, constants, claims, spec.outputs)
-    if isinstance(spec, Affine) and isinstance(impl, Affine):
-        values = _fixed_value(spec, of_spec), _fixed_value(impl, of_impl)
-        if values[0] is not None and values[0] == values[1]:
-            return []
-        shift = _shift(spec, impl)
-        if shift is None:
-            return None
-        constants = np.array([spec.offset + shift - impl.offset])
-        return _differences(np.zeros(claims.size, np.int32), constants, claims, spec.outputs)
-    raise TypeError(f"cannot compare {type(spec).__name__} with {type(impl).__name__}")
+    floats = spec.float_terms(), impl.float_terms()
+    if floats[0] is not None and floats[1] is not None and _same_terms(floats[0], of_spec, floats[1], of_impl):
+        return []
+    values = _fixed_value(spec, of_spec), _fixed_value(impl, of_impl)
+    if values[0] is not None and values[0] == values[1]:
+        return []
+    total = difference(spec, impl)
+    return None if total is None else _reduced(total, claims)
 
 
-def _differences(
-    groups: Int32[np.ndarray, " outputs"],
-    constants: Int64[np.ndarray, " classes"],
-    claims: Int32[np.ndarray, " outputs"],
-    split: int,
-) -> list[Remainder]:
-    signs = np.where(np.arange(claims.size) < split, 1, -1)
-    nodes, inverted = claims.astype(np.int64) >> 1, claims & 1
-    constants = constants.astype(np.int64).copy()
-    np.add.at(constants, groups, signs * inverted)
-    keys, inverse = np.unique(groups.astype(np.int64) << 32 | nodes, return_inverse=True)
+def _reduced(total: Difference, claims: Int32[np.ndarray, " outputs"]) -> list[Remainder]:
+    """What is left of the sums when every output is what it is claimed to be: w · ¬x = w - w · x."""
+    claimed = claims[total.outputs].astype(np.int64)
+    nodes, inverted = claimed >> 1, claimed & 1
+    constants = total.constants.astype(np.int64).copy()
+    np.add.at(constants, total.sums, total.weights * inverted)
+    keys, inverse = np.unique(total.sums.astype(np.int64) << 32 | nodes, return_inverse=True)
     coefficients = np.zeros(keys.size, np.int64)
-    np.add.at(coefficients, inverse, signs * (1 - 2 * inverted))
+    np.add.at(coefficients, inverse, total.weights * (1 - 2 * inverted))
     coefficients[(keys & 0xFFFFFFFF) == 0] = 0  # the constant false adds nothing
     keys, coefficients = keys[coefficients != 0], coefficients[coefficients != 0]
     result = []
@@ -121,56 +112,23 @@ def _differences(
     return result
 
 
-def _fixed_value(readout: Affine, claims: Int32[np.ndarray, " outputs"]) -> float | None:
-    """The value, if it is the same on every input."""
-    if readout.scale == 0:
-        return float(readout.intercept)
-    total = _differences(np.zeros(claims.size, np.int32), np.array([readout.offset]), claims, claims.size)
-    if any(part.nodes.size for part in total):
+def _fixed_value(readout: Readout, claims: Int32[np.ndarray, " outputs"]) -> float | None:
+    """The value, if the readout gives one and it is the same on every input."""
+    sums = readout.sums() if readout.gives_value else None
+    if sums is None:
         return None
-    return float(readout.intercept + readout.scale * sum(part.constant for part in total))
-
-
-def _shift(spec: Affine, impl: Affine) -> int | None:
-    """The number s such that spec's value of a sum t equals impl's value of t + s, for every sum that can occur."""
-
-    def values(readout: Affine, sums: Int64[np.ndarray, "sums"]) -> Float[np.ndarray, "sums"]:
-        return np.asarray(readout.intercept + readout.scale * sums, dtype=np.float64)
-
-    if (spec.scale, spec.intercept) == (impl.scale, impl.intercept):
-        return 0
-    if spec.scale != impl.scale or spec.scale == 0:
+    left = _reduced(Difference(sums.offsets, sums.sums, sums.outputs, sums.weights), claims)
+    if sums.scale != 0 and any(part.nodes.size for part in left):
         return None
-    shift = round((spec.intercept - impl.intercept) / spec.scale)
-    if abs(shift) > 2**40:
-        return None
-    sums = spec.offset + np.arange(spec.outputs + 1)
-    return shift if np.array_equal(values(spec, sums), values(impl, sums + shift)) else None
+    return float(readout.from_totals(np.array([[sum(part.constant for part in left)]]))[0, 0])
 
 
-def _exact_linear(spec: Linear, impl: Linear, claims: Int32[np.ndarray, " outputs"]) -> list[Remainder] | None:
-    """Scores whose sums never round, as integers in a common unit; None where they may round."""
-    units = exact_unit(spec), exact_unit(impl)
-    if units[0] is None or units[1] is None:
-        return None
-    weights = np.concatenate([spec.weights, -impl.weights], axis=1).astype(np.float64) / min(units[0], units[1])
-    biases = (spec.bias.astype(np.float64) - impl.bias) / min(units[0], units[1])
-    nodes, inverted = claims.astype(np.int64) >> 1, claims & 1
-    result = []
-    for own, bias in zip(weights.astype(np.int64), biases.astype(np.int64), strict=True):
-        coefficients = np.bincount(nodes, own * (1 - 2 * inverted), minlength=1).astype(np.int64)
-        coefficients[0] = 0  # the constant false adds nothing
-        present = np.flatnonzero(coefficients)
-        constant = int(bias + (own * inverted).sum())
-        if constant or present.size:
-            result.append(Remainder(constant, present, coefficients[present]))
-    return result
-
-
-def _same_terms(spec: Linear, of_spec: Int32[np.ndarray, " _"], impl: Linear, of_impl: Int32[np.ndarray, " _"]) -> bool:
+def _same_terms(
+    spec: FloatTerms, of_spec: Int32[np.ndarray, " _"], impl: FloatTerms, of_impl: Int32[np.ndarray, " _"]
+) -> bool:
     """Whether both readouts add the same numbers in the same order; terms that add zero are left out."""
 
-    def terms(readout: Linear, claims: Int32[np.ndarray, " _"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def terms(readout: FloatTerms, claims: Int32[np.ndarray, " _"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         counts: Bool[np.ndarray, " _"] = (claims != 0) & readout.weights.any(axis=0)
         claims, weights = claims[counts], readout.weights[:, counts]
         bias = readout.bias.copy()

@@ -9,7 +9,8 @@
 
 No verdict rests on one engine: ``Equivalent`` has passed the checker of ``prove.rup`` (or all inputs were tried),
 ``Counterexample`` has been replayed by ``circuit.simulate``. Inputs and classes are matched by position; encoders,
-names and the temperature of probabilities are not compared.
+names and the temperature of probabilities are not compared. Where the outputs of one circuit are its answer, no scores
+are left: the other one is lowered alike (``circuit.lower_readout``), and the answers are compared.
 """
 
 import math
@@ -27,6 +28,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.graph import Graph
 from gatefit.circuit.logic.literals import dimacs
 from gatefit.circuit.logic.words import PATTERNS, signatures
+from gatefit.circuit.lower_readout import in_one_form
 from gatefit.circuit.prove.certificate import refuse_existing, write_certificate
 from gatefit.circuit.prove.miter import equalities_cnf, join, obligations
 from gatefit.circuit.prove.questions import CONFLICTS, Effort
@@ -94,7 +96,10 @@ def prove(
     ``certificate`` is a path for a directory to be written with the proof (see ``prove.certificate``). ``conflicts``
     bounds the solver's work, and so does ``timeout``, in seconds, if given; without it the verdict does not depend on
     how fast the machine is. ``patterns`` and ``seed`` choose the random patterns, which affect speed, not what is true.
+    If the outputs of one circuit are its answer (``lower_readout``), the other one is lowered too, to compare answers.
     """
+    _check_circuits(spec, impl)
+    spec, impl = in_one_form(spec, impl)
     _check_comparable(spec, impl)
     _check_limits(conflicts, timeout, patterns)
     path = None if certificate is None else Path(certificate)
@@ -150,18 +155,19 @@ def prove(
     return Equivalent("sat", time.monotonic() - start, queries, path)
 
 
-def _check_comparable(spec: object, impl: object) -> None:
+def _check_circuits(spec: object, impl: object) -> None:
     for name, circuit in (("spec", spec), ("impl", impl)):
         if not isinstance(circuit, Circuit):
             raise TypeError(f"prove compares two circuits, got {type(circuit).__name__} for {name}")
-    assert isinstance(spec, Circuit)
-    assert isinstance(impl, Circuit)
+
+
+def _check_comparable(spec: Circuit, impl: Circuit) -> None:
     if spec.inputs != impl.inputs:
         raise ValueError(
             f"spec reads {spec.inputs} input bits and impl reads {impl.inputs}; "
             f"give both the same inputs in the same order, unused ones included"
         )
-    if type(spec.readout) is not type(impl.readout):
+    if spec.readout.kind != impl.readout.kind:
         raise ValueError(
             f"spec is read by {type(spec.readout).__name__} and impl by {type(impl.readout).__name__}; "
             f"give both circuits the same kind of readout"
