@@ -25,7 +25,6 @@ from gatefit.backends.html import to_html
 from gatefit.backends.json_export import from_json, to_json
 from gatefit.backends.verilog import to_testbench, to_verilog
 from gatefit.circuit import simulate
-from gatefit.circuit.certificate import check_certificate
 from gatefit.circuit.container import CircuitFileError
 from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
@@ -33,6 +32,7 @@ from gatefit.circuit.lower_readout import lower_readout
 from gatefit.circuit.optimise import optimise
 from gatefit.circuit.passes import PASSES
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
+from gatefit.circuit.prove.certificate import check_certificate
 from gatefit.circuit.readout import Readout, Sums, Tensor
 from gatefit.circuit.statistics import statistics
 from gatefit.gates import Gate

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.circuit.cnf import DELETE, PRIME_CLAUSES, Cnf, clauses_to_text, gate_clauses, proof_from_text
+from gatefit.circuit.logic.cnf import DELETE, PRIME_CLAUSES, Cnf, clauses_to_text, gate_clauses, proof_from_text
 from gatefit.gates import Gate
 
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from gatefit.circuit.passes import merge_equivalent, rewrite_cuts
-from gatefit.circuit.passes.equivalence import Queries, Verdict
-from gatefit.circuit.passes.signatures import CONSTANT, Signatures
 from gatefit.circuit.simulate import scores, simulate, simulate_nodes
 from gatefit.circuit.statistics import statistics
 from gatefit.gates import Gate
@@ -72,7 +70,7 @@ def test_one_pattern_in_a_million_is_enough_to_keep_nodes_apart():
     # AND of 20 inputs looks like the constant false to random patterns; a counterexample must save it.
     gates, root = chain(Gate.AND, list(range(20)), 20)
     circuit = build_circuit(20, gates, [root])
-    result = merge_equivalent(circuit, words=1)
+    result = merge_equivalent(circuit, patterns=64)
     ones = np.ones((1, 20), bool)
     assert scores(result, ones).tolist() == scores(circuit, ones).tolist() == [[1]]
 
@@ -82,8 +80,8 @@ def test_counterexamples_refine_classes_until_everything_is_decided():
     for _ in range(60):
         circuit = random_circuit(rng, max_inputs=12, max_gates=80)
         bits = all_patterns(circuit.inputs)
-        # One block of patterns at first: most classes are wrong and have to be split by the solver.
-        assert np.array_equal(scores(merge_equivalent(circuit, words=1), bits), scores(circuit, bits))
+        # One word of patterns at first: most classes are wrong and have to be split by the solver.
+        assert np.array_equal(scores(merge_equivalent(circuit, patterns=64), bits), scores(circuit, bits))
 
 
 def test_after_the_pass_all_nodes_differ():
@@ -105,34 +103,3 @@ def test_without_a_budget_nothing_hard_is_merged_and_nothing_is_wrong():
     assert result.gates.size == circuit.gates.size  # parity of 40 inputs is not decided within one conflict
     bits = np.random.default_rng(1).random((200, 40)) < 0.5
     assert np.array_equal(simulate(result, bits), simulate(circuit, bits))
-
-
-def test_the_three_verdicts_of_a_query():
-    left, a = tree(Gate.XOR, range(40), 40)
-    right, b = chain(Gate.XOR, list(range(39, -1, -1)), 40 + len(left))
-    circuit = build_circuit(40, [*left, *right, (Gate.AND, a, 0)], [a, b])
-    merged = 2 * np.arange(circuit.nodes)
-    queries = Queries(circuit, merged, conflicts=1)
-    assert queries.difference(b, 2 * a) is Verdict.UNKNOWN
-    assert queries.difference(40, 2 * 40) is Verdict.EQUAL
-    pattern = queries.difference(circuit.nodes - 1, 2 * a)
-    values = simulate_nodes(circuit, pattern[None])[0]
-    assert values[circuit.nodes - 1] != values[a]
-    queries.close()
-
-
-def test_signatures_find_equal_opposite_and_constant_nodes():
-    gates = [(Gate.AND, 0, 1), (Gate.NAND, 1, 0), (Gate.XOR, 0, 0), (Gate.OR, 0, 1), (Gate.AND, 1, 0)]
-    signatures = Signatures(build_circuit(2, gates, []), np.random.default_rng(0), 8)
-    assert signatures.members.tolist() == [CONSTANT, 2, 3, 4, 6]
-    assert [signatures.representative(node) for node in (2, 3, 4, 5, 6)] == [None, 2, CONSTANT, None, 2]
-    assert signatures.opposite(3, 2)
-    assert not signatures.opposite(6, 2)
-
-
-def test_a_pattern_tells_members_apart():
-    gates, root = chain(Gate.AND, list(range(30)), 30)
-    signatures = Signatures(build_circuit(30, gates, [root]), np.random.default_rng(0), 1)
-    assert signatures.representative(root) == CONSTANT
-    signatures.tell_apart(np.ones(30, bool))
-    assert signatures.representative(root) != CONSTANT

@@ -10,12 +10,12 @@ from faults import KINDS, with_fault
 from gatefit.backends.aiger import from_aiger, to_aiger
 from gatefit.backends.blif import from_blif, to_blif
 from gatefit.circuit import simulate
-from gatefit.circuit.certificate import CertificateError, check_certificate
 from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.lower_readout import lower_readout
 from gatefit.circuit.optimise import optimise
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
+from gatefit.circuit.prove.certificate import CertificateError, check_certificate
 from gatefit.circuit.readout import Affine, ClassCode, GroupSum, Linear, Number, OneHot
 from gatefit.circuit.statistics import statistics
 from netlist_tools import run_abc, run_yosys

@@ -5,8 +5,9 @@ import pytest
 from pysat.solvers import Solver
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.miter import Graph, Remainder, add_sums, equalities_cnf, join, obligations, remainders
-from gatefit.circuit.patterns import simulate_chunk
+from gatefit.circuit.logic.graph import Graph
+from gatefit.circuit.logic.words import simulate_words
+from gatefit.circuit.prove.miter import Remainder, add_sums, equalities_cnf, join, obligations, remainders
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import scores, simulate
 from strategies import all_patterns, random_circuit
@@ -16,7 +17,7 @@ def node_values(graph: Graph) -> np.ndarray:
     """Values (nodes, patterns) on all inputs, at most six of them."""
     patterns = all_patterns(graph.inputs)
     words = np.array([sum(int(x) << i for i, x in enumerate(column)) for column in patterns.T], np.uint64)
-    values = simulate_chunk(graph, words[:, None])[:, 0]
+    values = simulate_words(graph, words[:, None])[:, 0]
     return (values[:, None] >> np.arange(len(patterns), dtype=np.uint64) & np.uint64(1)).astype(np.int64)
 
 

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faults import KINDS, needle_circuit, with_fault
-from gatefit.circuit import prove as prove_module
-from gatefit.circuit import sweep as sweep_module
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
-from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
-from gatefit.circuit.queries import Answer
+from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove, prover, sweeper
+from gatefit.circuit.prove.questions import Answer
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.simulate import scores
 from gatefit.gates import Gate
@@ -243,8 +241,8 @@ def test_a_verdict_does_not_depend_on_the_clock(monkeypatch):
 
 def test_a_lying_solver_is_not_believed(monkeypatch):
     """Whatever the solver says, different circuits are never called equivalent."""
-    monkeypatch.setattr(sweep_module, "ask_solver", lambda *_: Answer(True))
-    monkeypatch.setattr(sweep_module, "decide_window", lambda *_: (sweep_module.EQUAL, 0))
+    monkeypatch.setattr(sweeper, "ask_solver", lambda *_: Answer(True))
+    monkeypatch.setattr(sweeper, "decide_window", lambda *_: (sweeper.EQUAL, 0))
     rng = np.random.default_rng(4)
     caught = 0
     for i in range(200):
@@ -266,8 +264,8 @@ def test_a_lying_sweep_is_not_believed(monkeypatch):
         literals = np.where(np.isin(np.arange(graph.nodes), roots), 0, swept.literals)
         return replace(swept, literals=literals, words=swept.words[:, :0])
 
-    honest = prove_module.sweep
-    monkeypatch.setattr(prove_module, "sweep", merge_everything)
+    honest = prover.sweep
+    monkeypatch.setattr(prover, "sweep", merge_everything)
     needle = np.arange(40) % 3 == 0
     verdict = prove(needle_circuit(needle), needle_circuit(~needle))
     assert isinstance(verdict, Undecided)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pysat.solvers import Solver
 
-from gatefit.circuit.cnf import DELETE, Cnf
-from gatefit.circuit.rup import check_drup, find_flaw
+from gatefit.circuit.logic.cnf import DELETE, Cnf
+from gatefit.circuit.prove.rup import find_flaw
 
 
 def flat(clauses):
@@ -62,7 +62,7 @@ def test_agrees_with_the_definition_on_random_formulas_and_proofs():
         clauses = random_clauses(rng, variables, int(rng.integers(0, 16)))
         steps = random_clauses(rng, variables, int(rng.integers(0, 5)), width=2)
         expected = plainly_refutes(clauses, steps)
-        assert check_drup(Cnf(variables, flat(clauses)), flat(steps)) == expected
+        assert (find_flaw(Cnf(variables, flat(clauses)), flat(steps)) is None) == expected
         accepted += expected
     assert 300 < accepted < 2700
 
@@ -76,7 +76,7 @@ def test_never_refutes_a_satisfiable_formula():
             continue
         tried += 1
         steps = [v for c in random_clauses(rng, 6, 12) for v in ([DELETE] if rng.random() < 0.2 else []) + [*c, 0]]
-        assert not check_drup(Cnf(6, flat(clauses)), np.array([*steps, 0], np.int32))
+        assert find_flaw(Cnf(6, flat(clauses)), np.array([*steps, 0], np.int32)) is not None
     assert tried > 500
 
 
@@ -126,7 +126,7 @@ def test_damaged_proofs_are_not_believed_for_a_formula_they_do_not_refute():
             damaged = proof.copy()
             at = rng.integers(damaged.size - 1, size=2)
             damaged[at] = np.where(damaged[at] == 0, 0, rng.integers(1, 13, 2))
-            assert not check_drup(Cnf(12, flat(clauses)), damaged)
+            assert find_flaw(Cnf(12, flat(clauses)), damaged) is not None
             refused += 1
     assert refused > 100
 
@@ -148,18 +148,18 @@ def test_a_deleted_clause_cannot_be_used():
         "step 2 of the proof does not follow by unit propagation"
     )
     twice = Cnf(2, flat([[1, 2], [-1, 2], [-1, 2], [1, -2], [-1, -2]]))
-    assert check_drup(twice, np.array([DELETE, 2, -1, 0, 2, 0], np.int32))
-    assert check_drup(cnf, np.array([DELETE, 1, 0, 2, 0], np.int32))  # nothing like it: nothing is deleted
+    assert find_flaw(twice, np.array([DELETE, 2, -1, 0, 2, 0], np.int32)) is None
+    assert find_flaw(cnf, np.array([DELETE, 1, 0, 2, 0], np.int32)) is None  # nothing like it: nothing is deleted
 
 
 def test_nothing_refutes_the_empty_formula():
-    assert not check_drup(Cnf(1, flat([])), flat([]))
-    assert not check_drup(Cnf(1, flat([])), flat([[1], [-1], []]))
+    assert find_flaw(Cnf(1, flat([])), flat([])) is not None
+    assert find_flaw(Cnf(1, flat([])), flat([[1], [-1], []])) is not None
 
 
 def test_an_empty_clause_in_the_formula_needs_no_proof():
-    assert check_drup(Cnf(1, flat([[]])), flat([]))
-    assert not check_drup(Cnf(1, flat([[1, -1]])), flat([]))
+    assert find_flaw(Cnf(1, flat([[]])), flat([])) is None
+    assert find_flaw(Cnf(1, flat([[1, -1]])), flat([])) is not None
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.passes.structural import live_gates as live_mask
-from gatefit.compiled import njit
+from gatefit.circuit.logic import graph as logic
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate, GateKind
 
 _KINDS = [gate.kind for gate in Gate]
@@ -72,10 +71,10 @@ class Statistics:
 
 def statistics(circuit: Circuit) -> Statistics:
     """Count everything."""
-    live = live_mask(circuit)
-    gates = circuit.gates[live]
-    logic = int(_LOGIC[gates].sum())
     readers = fan_out(circuit)
+    live = readers[circuit.inputs :] > 0
+    gates = circuit.gates[live]
+    logic_gates = int(_LOGIC[gates].sum())
     level = levels(circuit)
     computed = readers[readers > 0]
     used = int((readers[: circuit.inputs] > 0).sum())
@@ -87,11 +86,11 @@ def statistics(circuit: Circuit) -> Statistics:
         classes=circuit.readout.classes,
         gates=int(circuit.gates.size),
         dead=int((~live).sum()),
-        logic_gates=logic,
+        logic_gates=logic_gates,
         inverters=int(_INVERTS[gates].sum()),
-        wires=int(gates.size - logic - _INVERTS[gates].sum() - _CONSTANT[gates].sum()),
+        wires=int(gates.size - logic_gates - _INVERTS[gates].sum() - _CONSTANT[gates].sum()),
         constants=int(_CONSTANT[gates].sum()),
-        aig_nodes=logic + 2 * int(_STRONG[gates].sum()),
+        aig_nodes=logic_gates + 2 * int(_STRONG[gates].sum()),
         depth=int(level[circuit.outputs].max(initial=0)),
         mean_fan_out=float(computed.mean()) if computed.size else 0.0,
         max_fan_out=int(readers.max(initial=0)),
@@ -104,26 +103,12 @@ def statistics(circuit: Circuit) -> Statistics:
 
 def levels(circuit: Circuit) -> Int32[np.ndarray, " nodes"]:
     """For every node the logic gates on its longest path; wires, inverters and constants add nothing."""
-    level = np.zeros(circuit.nodes, np.int32)
-    _levels(circuit.inputs, circuit.gates, circuit.operands, level)
-    return level
-
-
-@njit(cache=True)
-def _levels(inputs, gates, operands, level):  # type: ignore[no-untyped-def]
-    for i in range(len(gates)):
-        reads_a, reads_b = DEPENDS_ON_A[gates[i]], DEPENDS_ON_B[gates[i]]
-        a = level[operands[0, i]] if reads_a else np.int32(0)
-        b = level[operands[1, i]] if reads_b else np.int32(0)
-        level[inputs + i] = max(a, b) + (1 if reads_a and reads_b else 0)
+    return logic.levels(logic.Graph.of(circuit))[1:]
 
 
 def fan_out(circuit: Circuit) -> Int64[np.ndarray, " nodes"]:
-    """For every node how many operands of live gates and how many outputs read it."""
-    live = live_mask(circuit)
-    gates, (a, b) = circuit.gates[live], circuit.operands[:, live]
-    read = np.concatenate([a[DEPENDS_ON_A[gates]], b[DEPENDS_ON_B[gates]], circuit.outputs])
-    return np.bincount(read, minlength=circuit.nodes).astype(np.int64)
+    """For every node how many operands of live gates and how many outputs read it; a node is live if any do."""
+    return logic.readers(logic.Graph.of(circuit), circuit.outputs + 1)[1:]
 
 
 def depth(circuit: Circuit) -> int:

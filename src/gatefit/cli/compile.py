@@ -159,7 +159,7 @@ def prove_files(
 
 
 def _check(spec: "Circuit", impl: "Circuit", folder: Path, as_json: bool) -> None:
-    from gatefit.circuit.certificate import check_certificate
+    from gatefit.circuit.prove.certificate import check_certificate
 
     checked = asdict(check_certificate(folder, spec, impl))
     if as_json:

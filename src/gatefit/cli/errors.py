@@ -21,7 +21,7 @@ REFUSED: Final = 2
 
 # By name: a class can only have been raised if its module is loaded, so none has to be loaded to recognise it.
 _KNOWN: Final[dict[tuple[str, str], int]] = {
-    ("gatefit.circuit.certificate", "CertificateError"): REFUSED,
+    ("gatefit.circuit.prove.certificate", "CertificateError"): REFUSED,
     ("gatefit.circuit.container", "CircuitFileError"): REFUSED,
     ("gatefit.datasets.files", "DatasetError"): REFUSED,
     ("gatefit.experiments.database", "StoreError"): REFUSED,

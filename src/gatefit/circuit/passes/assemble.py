@@ -10,59 +10,17 @@ The readout says which constants it can do without (``Readout.fold``); the other
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int32, Int64, UInt8
+from jaxtyping import Int64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.passes.literals import Swept
-from gatefit.gates import COMPLEMENT, NEGATED_A, NEGATED_B, Gate
+from gatefit.circuit.logic.graph import Graph, as_nodes
+from gatefit.circuit.logic.literals import TRUE
 
 
-def assemble(circuit: Circuit, swept: Swept) -> Circuit:
-    """The circuit whose nodes are ``swept``'s, with the outputs, readout and names of ``circuit``."""
-    return from_literals(circuit, swept.gates, swept.operands, swept.literals[circuit.outputs])
-
-
-def from_literals(
-    circuit: Circuit,
-    gates: UInt8[np.ndarray, " kept"],
-    operands: Int32[np.ndarray, "2 kept"],
-    literals: Int64[np.ndarray, " outputs"],
-) -> Circuit:
-    """The circuit of ``gates`` whose outputs are ``literals``, otherwise like ``circuit``."""
-    readout, stays = circuit.readout, np.ones(literals.size, bool)
-    if (literals < 0).any():
-        readout, stays = readout.fold(literals < 0, (literals < 0) & (literals & 1 == 1))
-    gates, literals = _turn_over(circuit.inputs, gates, operands, literals[stays])
-    loose = (literals < 0) | (literals & 1 == 1)
-    extra, which = np.unique(literals[loose], return_inverse=True)
-    outputs = literals >> 1
-    outputs[loose] = circuit.inputs + gates.size + which
-    kinds = np.where(extra >= 0, Gate.NOT_A, np.where(extra & 1 == 1, Gate.TRUE, Gate.FALSE))
-    reads = np.maximum(extra >> 1, 0).astype(np.int32)
-    return replace(
-        circuit,
-        gates=np.concatenate([gates, kinds.astype(np.uint8)]),
-        operands=np.concatenate([operands, np.stack([reads, reads])], axis=1),
-        outputs=outputs.astype(np.int32),
-        readout=readout,
-    )
-
-
-def _turn_over(
-    inputs: int,
-    gates: UInt8[np.ndarray, " gates"],
-    operands: Int32[np.ndarray, "2 gates"],
-    literals: Int64[np.ndarray, " outputs"],
-) -> tuple[UInt8[np.ndarray, " gates"], Int64[np.ndarray, " outputs"]]:
-    """Gates that outputs only read inverted compute the inverse instead, and their readers expect it."""
-    turned = np.zeros(inputs + gates.size, bool)
-    variable = literals[literals >= 0]
-    turned[variable[variable & 1 == 1] >> 1] = True
-    turned[variable[variable & 1 == 0] >> 1] = False
-    turned[:inputs] = False
-    if not turned.any():
-        return gates, literals
-    gates = np.where(turned[inputs:], COMPLEMENT[gates], gates)
-    gates = np.where(turned[operands[0]], NEGATED_A[gates], gates)
-    gates = np.where(turned[operands[1]], NEGATED_B[gates], gates)
-    return gates, np.where((literals >= 0) & turned[literals >> 1], literals ^ 1, literals)
+def assemble(circuit: Circuit, graph: Graph, literals: Int64[np.ndarray, " outputs"]) -> Circuit:
+    """The circuit of the graph's gates whose outputs are ``literals``, otherwise like ``circuit``."""
+    readout, stays, constant = circuit.readout, np.ones(literals.size, bool), literals <= TRUE
+    if constant.any():
+        readout, stays = readout.fold(constant, literals == TRUE)
+    graph, nodes = as_nodes(graph, literals[stays])
+    return replace(circuit, gates=graph.gates, operands=graph.operands - 1, outputs=nodes - 1, readout=readout)

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
+from gatefit.circuit.logic.words import gate_of_words
+
 MAX_STEPS: Final = 7
 
 VARIABLES: Final = (0xAAAA, 0xCCCC, 0xF0F0, 0xFF00)
@@ -103,6 +105,5 @@ def chain_function(chain: Int64[np.ndarray, "steps 3"]) -> int:
     """The function that a chain computes."""
     values = list(VARIABLES)
     for gate, i, j in chain.tolist():
-        corners = (~values[i] & ~values[j], ~values[i] & values[j], values[i] & ~values[j], values[i] & values[j])
-        values.append(sum(corner for k, corner in enumerate(corners) if gate >> (3 - k) & 1) & 0xFFFF)
+        values.append(gate_of_words(gate, np.uint64(values[i]), np.uint64(values[j])) & 0xFFFF)
     return values[-1]

@@ -1,21 +1,27 @@
 """Local rewriting: what up to four leaves decide is computed by the smallest chain of gates for it.
 
-    gain = gates that only this node needs (down to the leaves) - gates of the chain that do not exist yet
+    cuts(n) = {{n}}  ∪  {u ∪ v : u in cuts(a), v in cuts(b), |u ∪ v| <= 4}        for a gate n = g(a, b)
+    gain    = gates that only this node needs (down to the leaves) - gates of the chain that do not exist yet
 
-Nodes are rebuilt one by one in topological order. For each, every cut is tried; the largest gain wins, and of equal
-gains the smaller depth. A chain that gains nothing is taken only if it is shallower.
+A cut is up to four nodes below a node that decide its value; its function is 16 bits, variable i being the i-th leaf in
+ascending order. Nodes are rebuilt one by one in topological order. For each, every cut is tried; the largest gain wins,
+and of equal gains the smaller depth. A chain that gains nothing is taken only if it is shallower.
 """
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from typing import Final, NamedTuple
 
 import numpy as np
+from jaxtyping import Int32, UInt8, UInt16
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.passes.assemble import from_literals
-from gatefit.circuit.passes.cuts import empty_cuts, find_cuts
+from gatefit.circuit.logic.graph import Graph, readers
+from gatefit.circuit.logic.hashing import dereference, empty_network, find, make, reference
+from gatefit.circuit.logic.literals import FALSE, normal_gate
+from gatefit.circuit.logic.words import gate_of_words
+from gatefit.circuit.passes.assemble import assemble
 from gatefit.circuit.passes.library import library
-from gatefit.circuit.passes.literals import FALSE, reduce_gate
-from gatefit.circuit.passes.network import dereference, empty_network, find, make, reference
-from gatefit.circuit.passes.structural import remove_dead
-from gatefit.circuit.passes.sweep import share
+from gatefit.circuit.passes.structural import remove_dead, share
 from gatefit.compiled import njit
 
 CUTS_PER_NODE = 12
@@ -25,81 +31,64 @@ _UNKNOWN = np.int64(1) << 60  # a literal that stands for a gate that would have
 def rewrite_cuts(circuit: Circuit) -> Circuit:
     """Replace cones of up to four leaves by smaller equal ones, counting gates that are shared; never adds gates."""
     circuit = remove_dead(circuit)
-    swept = share(circuit)
-    capacity = circuit.inputs + 2 * swept.gates.size + 64
+    graph, literals = share(Graph.of(circuit))
+    outputs = literals[circuit.outputs + 1]
+    capacity = 1 + circuit.inputs + 2 * graph.gates.size + 64
     net = empty_network(circuit.inputs, capacity)
-    cuts = empty_cuts(capacity, circuit.inputs, CUTS_PER_NODE)
-    literals = _rewrite(net, cuts, library(), swept.gates, swept.operands, swept.literals[circuit.outputs])
-    live = net.readers[circuit.inputs : net.used[0]] > 0
-    number = np.arange(net.used[0], dtype=np.int64)
-    number[circuit.inputs :] = circuit.inputs - 1 + np.cumsum(live)
-    gates = net.gates[circuit.inputs : net.used[0]][live]
-    operands = number[net.operands[:, circuit.inputs : net.used[0]][:, live]].astype(np.int32)
-    literals = np.where(literals < 0, literals, 2 * number[literals >> 1] + (literals & 1))
-    rewritten = from_literals(circuit, gates, operands, literals)
+    cuts = _empty_cuts(capacity, net.first, CUTS_PER_NODE)
+    count = readers(graph, outputs >> 1)
+    literals = _rewrite(net, cuts, library(), graph.gates, graph.operands, outputs, count)
+    made = slice(net.first, int(net.used[0]))
+    live = net.readers[made] > 0
+    number = np.arange(net.used[0], dtype=np.int32)
+    number[made] = circuit.inputs + np.cumsum(live)
+    smaller = Graph(circuit.inputs, net.gates[made][live], number[net.operands[:, made][:, live]])
+    rewritten = assemble(circuit, smaller, 2 * number[literals >> 1].astype(np.int64) + (literals & 1))
     # Inverters that outputs need are not in the kernel's count.
     return rewritten if rewritten.gates.size <= circuit.gates.size else circuit
 
 
 @njit(cache=True)
-def _rewrite(net, cuts, chains, gates, operands, outputs):  # type: ignore[no-untyped-def]
-    """Fill ``net``; the outputs' literals in it."""
-    inputs, count = net.inputs, len(gates)
-    readers = _count_readers(inputs, gates, operands, outputs)
-    literals = np.empty(inputs + count, np.int64)
-    for node in range(inputs):
+def _rewrite(net, cuts, chains, gates, operands, outputs, count):
+    """Fill ``net``; the outputs' literals in it. ``count`` are the readers of every node."""
+    first = net.first
+    literals = np.empty(first + len(gates), np.int64)
+    for node in range(first):
         literals[node] = 2 * node
-        net.readers[node] = readers[node]
-    for i in range(count):
-        if readers[inputs + i] == 0:
-            literals[inputs + i] = FALSE
+        net.readers[node] = count[node]
+    for i in range(len(gates)):
+        if count[first + i] == 0:
+            literals[first + i] = FALSE
             continue
         below = operands[0, i], operands[1, i]
-        literal = make(net, np.int64(gates[i]), literals[below[0]], literals[below[1]])
-        fresh = literal >= 0 and net.readers[literal >> 1] == 0 and literal >> 1 >= inputs
-        if literal >= 0:
-            _add_cuts(net, cuts, literal >> 1)
-            reference(net, literal >> 1, readers[inputs + i])
+        literal = make(net, gates[i], literals[below[0]], literals[below[1]])
+        fresh = net.readers[literal >> 1] == 0 and literal >> 1 >= first
+        _add_cuts(net, cuts, literal >> 1)
+        reference(net, literal >> 1, count[first + i])
         for k in range(2):
-            if literals[below[k]] >= 0:
-                dereference(net, literals[below[k]] >> 1, 1)
-        room = len(net.gates) - net.used[0] - (count - i) > 8
+            dereference(net, literals[below[k]] >> 1, 1)
+        room = len(net.gates) - net.used[0] - (len(gates) - i) > 8
         if fresh and room:
             better = _improve(net, cuts, chains, literal >> 1)
             if better != 2 * (literal >> 1):
-                if better >= 0:
-                    reference(net, better >> 1, readers[inputs + i])
-                dereference(net, literal >> 1, readers[inputs + i])
+                reference(net, better >> 1, count[first + i])
+                dereference(net, literal >> 1, count[first + i])
                 literal = better ^ (literal & 1)
-        literals[inputs + i] = literal
+        literals[first + i] = literal
     result = np.empty(len(outputs), np.int64)
     for k in range(len(outputs)):
-        result[k] = literals[outputs[k] >> 1] ^ (outputs[k] & 1) if outputs[k] >= 0 else outputs[k]
+        result[k] = literals[outputs[k] >> 1] ^ (outputs[k] & 1)
     return result
 
 
 @njit(cache=True)
-def _count_readers(inputs, gates, operands, outputs):  # type: ignore[no-untyped-def]
-    """Readers of every node, counting live gates and outputs."""
-    readers = np.zeros(inputs + len(gates), np.int64)
-    for literal in outputs:
-        if literal >= 0:
-            readers[literal >> 1] += 1
-    for i in range(len(gates) - 1, -1, -1):
-        if readers[inputs + i]:
-            readers[operands[0, i]] += 1
-            readers[operands[1, i]] += 1
-    return readers
-
-
-@njit(cache=True)
-def _add_cuts(net, cuts, node):  # type: ignore[no-untyped-def]
+def _add_cuts(net, cuts, node):
     if cuts.number[node] == 0:
-        find_cuts(cuts, node, np.int64(net.gates[node]), net.operands[0, node], net.operands[1, node])
+        _find_cuts(cuts, node, np.int64(net.gates[node]), net.operands[0, node], net.operands[1, node])
 
 
 @njit(cache=True)
-def _improve(net, cuts, chains, node):  # type: ignore[no-untyped-def]
+def _improve(net, cuts, chains, node):
     """The literal of the best chain for a node over all its cuts, or of the node itself."""
     best_cut, best_gain, best_level = -1, 0, net.levels[node]
     for cut in range(1, cuts.number[node]):
@@ -115,13 +104,12 @@ def _improve(net, cuts, chains, node):  # type: ignore[no-untyped-def]
     for step in range(steps):
         gate, i, j = chains.chains[number, step]
         values[4 + step] = make(net, gate, values[i], values[j])
-        if values[4 + step] >= 0:
-            _add_cuts(net, cuts, values[4 + step] >> 1)
+        _add_cuts(net, cuts, values[4 + step] >> 1)
     return _result(chains, function, steps, values)
 
 
 @njit(cache=True)
-def _start(cuts, chains, node, cut, values):  # type: ignore[no-untyped-def]
+def _start(cuts, chains, node, cut, values):
     """Write the literals of y0 to y3; the number of steps to come."""
     function = cuts.functions[node, cut]
     for i in range(4):
@@ -133,7 +121,7 @@ def _start(cuts, chains, node, cut, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _result(chains, function, steps, values):  # type: ignore[no-untyped-def]
+def _result(chains, function, steps, values):
     """The chain's literal: its last step, or without steps y0 or a constant."""
     out = np.int64(chains.inverted[function] >> 4)
     if steps:
@@ -144,12 +132,12 @@ def _result(chains, function, steps, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _gain(net, cuts, chains, node, cut):  # type: ignore[no-untyped-def]
+def _gain(net, cuts, chains, node, cut):
     """(gates saved, level of the result) if the node were replaced by the chain for one of its cuts."""
     size = cuts.sizes[node, cut]
     for k in range(size):
         leaf = cuts.leaves[node, cut, k]
-        if leaf >= net.inputs and net.readers[leaf] == 0:
+        if leaf >= net.first and net.readers[leaf] == 0:
             return -1, 0  # replaced meanwhile: using it would bring it back to life
     for k in range(size):
         net.readers[cuts.leaves[node, cut, k]] += 1
@@ -159,7 +147,7 @@ def _gain(net, cuts, chains, node, cut):  # type: ignore[no-untyped-def]
     levels = np.zeros(4 + chains.chains.shape[1], np.int64)
     steps = _start(cuts, chains, node, cut, values)
     for i in range(4):
-        levels[i] = net.levels[values[i] >> 1] if values[i] >= 0 else 0
+        levels[i] = net.levels[values[i] >> 1]
     number = chains.class_of[cuts.functions[node, cut]]
     for step in range(steps):
         gate, i, j = chains.chains[number, step]
@@ -167,16 +155,16 @@ def _gain(net, cuts, chains, node, cut):  # type: ignore[no-untyped-def]
         values[4 + step] = _UNKNOWN
         exists = False
         if values[i] != _UNKNOWN and values[j] != _UNKNOWN:
-            done, literal, gate, a, b = reduce_gate(gate, values[i], values[j])
+            done, literal, gate, a, b = normal_gate(gate, values[i], values[j])
             found = np.int64(-1)
             if not done:
-                found = np.int64(find(net, gate, a, b)[0])
+                found = np.int64(find(net.table, net.gates, net.operands, gate, a, b)[0])
                 exists = bool(found >= 0 and net.readers[found] > 0)
                 if found >= 0:
                     literal += 2 * found
             if done or found >= 0:
                 values[4 + step] = literal
-                levels[4 + step] = net.levels[literal >> 1] if literal >= 0 else 0
+                levels[4 + step] = net.levels[literal >> 1]
             exists = done or exists
         if not exists:
             saved -= 1
@@ -186,3 +174,121 @@ def _gain(net, cuts, chains, node, cut):  # type: ignore[no-untyped-def]
     for k in range(size):
         net.readers[cuts.leaves[node, cut, k]] -= 1
     return saved, levels[3 + steps] if steps else levels[0]
+
+
+_LEAVES: Final = 4
+
+
+class _Cuts(NamedTuple):
+    """Cut 0 of a node is the node itself; unused leaves hold no meaning."""
+
+    number: UInt8[np.ndarray, " capacity"]
+    sizes: UInt8[np.ndarray, "capacity cuts"]
+    leaves: Int32[np.ndarray, "capacity cuts 4"]
+    functions: UInt16[np.ndarray, "capacity cuts"]
+
+
+def _empty_cuts(capacity: int, first: int, limit: int) -> _Cuts:
+    """Room for ``limit`` cuts a node; the nodes before the first gate have theirs."""
+    cuts = _Cuts(
+        number=np.zeros(capacity, np.uint8),
+        sizes=np.zeros((capacity, limit), np.uint8),
+        leaves=np.zeros((capacity, limit, _LEAVES), np.int32),
+        functions=np.zeros((capacity, limit), np.uint16),
+    )
+    cuts.number[:first] = 1
+    cuts.sizes[:first, 0] = 1
+    cuts.leaves[:first, 0, 0] = np.arange(first)
+    cuts.functions[:first, 0] = 0xAAAA
+    return cuts
+
+
+_EXCHANGE_MASKS = np.array(
+    [
+        [sum(1 << p for p in range(16) if (p >> i) & 1 and not (p >> j) & 1) for j in range(_LEAVES)]
+        for i in range(_LEAVES)
+    ],
+    np.int64,
+)
+"""The points with variable i = 1 and variable j = 0."""
+
+
+@njit(cache=True)
+def _spread(function, leaves, size, union):
+    """The function of ``leaves`` as a function of the larger, also ascending ``union``."""
+    j = _LEAVES
+    for i in range(size - 1, -1, -1):
+        j -= 1
+        while union[j] != leaves[i]:
+            j -= 1
+        if j > i:
+            shift = (1 << j) - (1 << i)
+            mask = _EXCHANGE_MASKS[i, j]
+            function = (function & ~(mask | mask << shift)) | (function & mask) << shift | (function >> shift) & mask
+    return function
+
+
+@njit(cache=True)
+def _merge(cuts, p, u, q, v, union):
+    """Write the union of cut u of p and cut v of q; its size, or 5 if it has too many leaves."""
+    i, j, size = 0, 0, 0
+    left, right = cuts.sizes[p, u], cuts.sizes[q, v]
+    while i < left or j < right:
+        if size == _LEAVES:
+            return _LEAVES + 1
+        if j == right or (i < left and cuts.leaves[p, u, i] < cuts.leaves[q, v, j]):
+            leaf = cuts.leaves[p, u, i]
+            i += 1
+        elif i == left or cuts.leaves[q, v, j] < cuts.leaves[p, u, i]:
+            leaf = cuts.leaves[q, v, j]
+            j += 1
+        else:
+            leaf = cuts.leaves[p, u, i]
+            i += 1
+            j += 1
+        union[size] = leaf
+        size += 1
+    for k in range(size, _LEAVES):
+        union[k] = -1
+    return size
+
+
+@njit(cache=True)
+def _dominated(cuts, node, used, union, size):
+    """Whether an earlier cut of the node (not the node itself) is contained in ``union``."""
+    for k in range(1, used):
+        if cuts.sizes[node, k] > size:
+            continue
+        i = 0
+        for j in range(size):
+            if i < cuts.sizes[node, k] and cuts.leaves[node, k, i] == union[j]:
+                i += 1
+        if i == cuts.sizes[node, k]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _find_cuts(cuts, node, gate, p, q):
+    """Fill in the cuts of a new gate g(p, q); those of p and q are there already."""
+    union = np.empty(_LEAVES, np.int32)
+    cuts.sizes[node, 0] = 1
+    cuts.leaves[node, 0, 0] = node
+    cuts.functions[node, 0] = 0xAAAA
+    used = 1
+    limit = cuts.sizes.shape[1]
+    for u in range(cuts.number[p]):
+        for v in range(cuts.number[q]):
+            if used == limit:
+                break
+            size = _merge(cuts, p, u, q, v, union)
+            if size > _LEAVES or _dominated(cuts, node, used, union, size):
+                continue
+            x = _spread(np.int64(cuts.functions[p, u]), cuts.leaves[p, u], cuts.sizes[p, u], union)
+            y = _spread(np.int64(cuts.functions[q, v]), cuts.leaves[q, v], cuts.sizes[q, v], union)
+            cuts.sizes[node, used] = size
+            for k in range(_LEAVES):
+                cuts.leaves[node, used, k] = union[k]
+            cuts.functions[node, used] = gate_of_words(gate, np.uint64(x), np.uint64(y)) & np.uint64(0xFFFF)
+            used += 1
+    cuts.number[node] = used

@@ -7,44 +7,60 @@
     merge_duplicates    g(x, y), g'(y, x) and ~g(x, y) become one gate
     remove_dead         gates from which no output can be reached
 
-Inputs keep their numbers, used or not, because they are the circuit's interface.
+Each is one walk in topological order that gives every node a literal of a smaller graph. The first three apply some
+of the rules below, where the walk would otherwise copy the gate; ``share`` applies all of them and looks at more than
+one gate. Inputs keep their numbers, used or not, because they are the circuit's interface.
+
+    CONSTANTS    a gate with constant operands becomes what is left of it
+    WIRES        a gate that passes one operand on is that operand, and so are two inverters in a row
+    INVERTERS    an inverter is its operand inverted; whoever reads it changes kind instead
 """
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
+from jaxtyping import Bool, Int64
 
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.graph import Graph, readers
+from gatefit.circuit.logic.hashing import empty_network, make
+from gatefit.circuit.logic.literals import OF_EQUALS, absorb
 from gatefit.circuit.passes.assemble import assemble
-from gatefit.circuit.passes.sweep import CONSTANTS, INVERTERS, WIRES, share, sweep
 from gatefit.compiled import njit
-from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, NEGATED_B, TRUTH_TABLES, Gate
+from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, NEGATED_B, Gate
+
+CONSTANTS: Final = 1
+WIRES: Final = 2
+INVERTERS: Final = 4
+
+_NOT_A: Final = int(Gate.NOT_A)
 
 
 def fold_constants(circuit: Circuit) -> Circuit:
     """Replace gates with constant operands by what is left of them; constant outputs become readout offsets."""
-    return assemble(circuit, sweep(circuit, CONSTANTS))
+    return _walk(circuit, CONSTANTS)
 
 
 def forward_wires(circuit: Circuit) -> Circuit:
     """Bypass gates that pass one operand on unchanged, and pairs of inverters."""
-    return assemble(circuit, sweep(circuit, WIRES))
+    return _walk(circuit, WIRES)
 
 
 def absorb_inverters(circuit: Circuit) -> Circuit:
     """Bypass inverters: the gate that reads one changes kind; at an output, the gate below it does, if it can."""
-    return assemble(circuit, sweep(circuit, WIRES | INVERTERS))
+    return _walk(circuit, WIRES | INVERTERS)
 
 
 def simplify_operands(circuit: Circuit) -> Circuit:
     """Gates whose two operands are equal or opposite, by structure, become wires, inverters or constants."""
-    literals = share(circuit).literals
-    a, b = literals[circuit.operands]
+    graph = Graph.of(circuit)
+    _, literals = share(graph)
+    a, b = literals[graph.operands]
     # Constants have their own pass; gates that read one operand only are done already.
-    found = (a >> 1 == b >> 1) & (a >= 0) & DEPENDS_ON_A[circuit.gates] & DEPENDS_ON_B[circuit.gates]
-    of_equals = np.where(a == b, circuit.gates, NEGATED_B[circuit.gates])
-    when_0, when_1 = TRUTH_TABLES[of_equals, 0], TRUTH_TABLES[of_equals, 3]
-    kinds = (int(Gate.NOT_A) * when_0 | int(Gate.A) * when_1).astype(np.uint8)
+    found = (a >> 1 == b >> 1) & (a >> 1 > 0) & DEPENDS_ON_A[circuit.gates] & DEPENDS_ON_B[circuit.gates]
+    kinds = OF_EQUALS[np.where(a == b, circuit.gates, NEGATED_B[circuit.gates])]
     reads = np.where(found, circuit.operands[0], circuit.operands[1])
     return replace(
         circuit,
@@ -55,7 +71,8 @@ def simplify_operands(circuit: Circuit) -> Circuit:
 
 def merge_duplicates(circuit: Circuit) -> Circuit:
     """Share gates that are equal up to operand order and inversion, after everything the passes above do."""
-    return assemble(circuit, share(circuit))
+    graph, literals = share(Graph.of(circuit))
+    return assemble(circuit, graph, literals[circuit.outputs + 1])
 
 
 def remove_dead(circuit: Circuit) -> Circuit:
@@ -74,19 +91,74 @@ def remove_dead(circuit: Circuit) -> Circuit:
     return replace(circuit, gates=gates, operands=operands, outputs=number[circuit.outputs])
 
 
-def live_gates(circuit: Circuit) -> np.ndarray:
-    """Which gates some output depends on through the operands that gates really read, bool (gates,)."""
-    live = np.zeros(circuit.nodes, bool)
-    live[circuit.outputs] = True
-    _mark(circuit.inputs, circuit.gates, circuit.operands, live)
-    return live[circuit.inputs :]
+def live_gates(circuit: Circuit) -> Bool[np.ndarray, " gates"]:
+    """Which gates some output depends on through the operands that gates really read."""
+    return readers(Graph.of(circuit), circuit.outputs + 1)[1 + circuit.inputs :] > 0
+
+
+def share(graph: Graph, merged: Int64[np.ndarray, " nodes"] | None = None) -> tuple[Graph, Int64[np.ndarray, " nodes"]]:
+    """A graph with every gate once, in normal form, and the literal there that each node has become.
+
+    ``merged`` gives nodes that are known to equal a literal of a smaller node, or a constant; others their own literal.
+    """
+    net = empty_network(graph.inputs, graph.nodes)
+    merged = 2 * np.arange(graph.nodes) if merged is None else merged
+    literals = np.empty(graph.nodes, np.int64)
+    _share(net, graph.gates, graph.operands, merged, literals)
+    kept = slice(net.first, int(net.used[0]))
+    return Graph(graph.inputs, net.gates[kept], net.operands[:, kept]), literals
 
 
 @njit(cache=True)
-def _mark(inputs, gates, operands, live):  # type: ignore[no-untyped-def]
-    for i in range(len(gates) - 1, -1, -1):
-        if live[inputs + i]:
-            if DEPENDS_ON_A[gates[i]]:
-                live[operands[0, i]] = True
-            if DEPENDS_ON_B[gates[i]]:
-                live[operands[1, i]] = True
+def _share(net, gates, operands, merged, literals):
+    for node in range(len(literals)):
+        known = merged[node]
+        if node < net.first:
+            literals[node] = 2 * node
+        elif known == 2 * node:
+            i = node - net.first
+            literals[node] = make(net, gates[i], literals[operands[0, i]], literals[operands[1, i]])
+        else:
+            literals[node] = literals[known >> 1] ^ (known & 1)
+
+
+def _walk(circuit: Circuit, rules: int) -> Circuit:
+    """Apply ``rules`` in one pass over the gates."""
+    graph = Graph.of(circuit)
+    gates, operands = np.empty_like(graph.gates), np.empty_like(graph.operands)
+    literals = np.empty(graph.nodes, np.int64)
+    kept = _apply(1 + graph.inputs, graph.gates, graph.operands, rules, gates, operands, literals)
+    smaller = Graph(graph.inputs, gates[:kept], operands[:, :kept])
+    return assemble(circuit, smaller, literals[circuit.outputs + 1])
+
+
+@njit(cache=True)
+def _apply(first, gates, operands, rules, new_gates, new_operands, literals):
+    kept = 0
+    for node in range(first):
+        literals[node] = 2 * node
+    for i in range(len(gates)):
+        gate, a, b = absorb(gates[i], literals[operands[0, i]], literals[operands[1, i]])
+        reads_a, reads_b = DEPENDS_ON_A[gate], DEPENDS_ON_B[gate]
+        if not reads_a and not reads_b:
+            if rules & CONSTANTS:
+                literals[first + i] = gate & 1
+                continue
+        elif not (reads_a and reads_b):
+            operand = a if reads_a else b
+            inverted = gate >> 3
+            if (inverted == 0 and rules & WIRES) or (inverted and rules & INVERTERS):
+                literals[first + i] = operand ^ inverted
+                continue
+            if inverted and rules & WIRES:
+                below = (operand >> 1) - first
+                if below >= 0 and new_gates[below] == _NOT_A:
+                    literals[first + i] = 2 * new_operands[0, below]
+                    continue
+                gate, a, b = _NOT_A, operand, operand  # this is how the line above knows an inverter
+        new_gates[kept] = gate
+        new_operands[0, kept] = a >> 1
+        new_operands[1, kept] = b >> 1
+        literals[first + i] = 2 * (first + kept)
+        kept += 1
+    return kept

@@ -1,25 +1,27 @@
-"""A growing circuit in which every gate exists once and counts its readers; for kernels that rebuild a circuit.
+"""Structural hashing: a growing graph in which every gate exists once and counts its readers, for kernels.
 
-    gate     AND, a & ~b, ~a & b, XOR or OR of two different nodes, smaller node first; inversion is in the literals
+    gate     in normal form (see ``literals``): inversion is in the literals
     make     a literal for g(a, b): a constant, an operand, a gate that exists, or a new one
     readers  a gate without readers is dead: it does not read its operands; it may come to life again
 
 Nodes are numbered in the order in which they are made, which is a topological order.
 """
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64, UInt8
 
-from gatefit.circuit.passes.literals import reduce_gate
+from gatefit.circuit.logic.literals import normal_gate
 from gatefit.compiled import njit
+from gatefit.gates import COMPLEMENT
 
 
 class Network(NamedTuple):
-    """Arrays with room for ``capacity`` nodes, inputs first; ``used[0]`` of them are in use."""
+    """Arrays with room for ``capacity`` nodes; ``used[0]`` of them are in use, ``first`` of which are no gates."""
 
-    inputs: int
+    first: int
     gates: UInt8[np.ndarray, " capacity"]
     operands: Int32[np.ndarray, "2 capacity"]
     levels: Int32[np.ndarray, " capacity"]
@@ -30,22 +32,26 @@ class Network(NamedTuple):
 
 
 def empty_network(inputs: int, capacity: int) -> Network:
-    """The network of the inputs alone."""
-    slots = 1 << max(4, int(2 * capacity - 1).bit_length())
+    """The network of the constant and the inputs alone; ``capacity`` counts all nodes."""
     return Network(
-        inputs=inputs,
+        first=1 + inputs,
         gates=np.zeros(capacity, np.uint8),
         operands=np.zeros((2, capacity), np.int32),
         levels=np.zeros(capacity, np.int32),
         readers=np.zeros(capacity, np.int32),
-        used=np.array([inputs], np.int64),
-        table=np.full(slots, -1, np.int32),
+        used=np.array([1 + inputs], np.int64),
+        table=empty_table(capacity),
         stack=np.zeros(2 * capacity + 2, np.int32),
     )
 
 
+def empty_table(nodes: int) -> Int32[np.ndarray, " slots"]:
+    """A hash table for so many gates, at most half full."""
+    return np.full(1 << max(4, int(2 * nodes - 1).bit_length()), -1, np.int32)
+
+
 @njit(cache=True)
-def _hash(gate, a, b):  # type: ignore[no-untyped-def]
+def _hash(gate, a, b):
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(gate) * np.uint64(0x165667B19E3779F9)
     h ^= h >> np.uint64(29)
@@ -54,26 +60,30 @@ def _hash(gate, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def find(net, gate, a, b):  # type: ignore[no-untyped-def]
-    """(node or -1, slot): where an ordered gate of nodes a and b is, or belongs."""
-    mask = len(net.table) - 1
+def find(table, gates, operands, gate, a, b):
+    """(node or -1, slot): where the normal gate of nodes a and b, or its inverse, is in ``table``, or belongs.
+
+    ``gates`` and ``operands`` are indexed by node; the table holds nodes and -1.
+    """
+    mask = len(table) - 1
     slot = _hash(gate, a, b) & mask
-    node = net.table[slot]
+    node = table[slot]
     while node >= 0:
-        if net.gates[node] == gate and net.operands[0, node] == a and net.operands[1, node] == b:
+        same = gates[node] == gate or gates[node] == COMPLEMENT[gate]
+        if same and operands[0, node] == a and operands[1, node] == b:
             break
         slot = (slot + 1) & mask
-        node = net.table[slot]
+        node = table[slot]
     return node, slot
 
 
 @njit(cache=True)
-def make(net, gate, a, b):  # type: ignore[no-untyped-def]
+def make(net, gate, a, b):
     """The literal of g(a, b) for literals a and b; a new gate has no readers yet."""
-    done, literal, gate, a, b = reduce_gate(gate, a, b)
+    done, literal, gate, a, b = normal_gate(gate, a, b)
     if done:
         return literal
-    node, slot = find(net, gate, a, b)
+    node, slot = find(net.table, net.gates, net.operands, gate, a, b)
     if node < 0:
         node = net.used[0]
         net.used[0] = node + 1
@@ -87,12 +97,12 @@ def make(net, gate, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def reference(net, node, times):  # type: ignore[no-untyped-def]
+def reference(net, node, times):
     """Give a node more readers; returns how many gates came to life."""
     revived, top = 0, 0
     first = net.readers[node] == 0
     net.readers[node] += times
-    if first and times > 0 and node >= net.inputs:
+    if first and times > 0 and node >= net.first:
         net.stack[0] = node
         top = 1
     while top:
@@ -102,18 +112,18 @@ def reference(net, node, times):  # type: ignore[no-untyped-def]
         for k in range(2):
             below = net.operands[k, node]
             net.readers[below] += 1
-            if net.readers[below] == 1 and below >= net.inputs:
+            if net.readers[below] == 1 and below >= net.first:
                 net.stack[top] = below
                 top += 1
     return revived
 
 
 @njit(cache=True)
-def dereference(net, node, times):  # type: ignore[no-untyped-def]
+def dereference(net, node, times):
     """Take readers away from a node; returns how many gates died."""
     died, top = 0, 0
     net.readers[node] -= times
-    if net.readers[node] == 0 and times > 0 and node >= net.inputs:
+    if net.readers[node] == 0 and times > 0 and node >= net.first:
         net.stack[0] = node
         top = 1
     while top:
@@ -123,7 +133,7 @@ def dereference(net, node, times):  # type: ignore[no-untyped-def]
         for k in range(2):
             below = net.operands[k, node]
             net.readers[below] -= 1
-            if net.readers[below] == 0 and below >= net.inputs:
+            if net.readers[below] == 0 and below >= net.first:
                 net.stack[top] = below
                 top += 1
     return died

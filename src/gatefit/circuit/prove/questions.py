@@ -1,23 +1,23 @@
 """Questions to a SAT solver: can two nodes of a reduced graph differ?
 
     ask_solver    some gates with free leaves, a fresh solver that writes a proof: "no" can be trusted after checking
-    WholeCones    all gates below the two nodes, one solver kept for all questions: "yes" comes with an input
+    WholeCones    all gates below the two nodes, a solver kept for many questions: "yes" comes with an input
 
 A node's gate is ``kinds[node]`` over the nodes ``reads[:, node]``; node 0 is false. Nothing is concluded here: learnt
-clauses are checked by ``circuit.rup``, inputs are simulated.
+clauses are checked by ``prove.rup``, inputs are simulated.
 """
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 import math
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Int32, UInt8
 
-from gatefit.circuit.cnf import DELETE, PRIME_CLAUSES
-from gatefit.circuit.sweep_numba import unloaded_below
+from gatefit.circuit.logic.cnf import DELETE, clause_lists, gate_clauses
+from gatefit.compiled import njit
 
 CONFLICTS: Final = 300
 SLICE: Final = 10_000
@@ -78,20 +78,25 @@ def ask_solver(
     """Ask about the gates ``inner`` over free ``leaves``, with a fresh solver that writes a proof."""
     from pysat.solvers import Solver
 
-    names = [*inner.tolist(), *leaves.tolist(), 0]
-    local = {n: i for i, n in enumerate(names, start=1)}
-    clauses = [[-len(names)], *_gate_clauses(names[: inner.size], kinds, reads, local)]
+    names = np.concatenate([inner, leaves, np.zeros(1, np.int32)])
+    order = np.argsort(names)
+
+    def local(nodes: Int32[np.ndarray, "..."]) -> Int32[np.ndarray, "..."]:
+        return (1 + order[np.searchsorted(names, nodes, sorter=order)]).astype(np.int32)
+
+    clauses = [[-names.size], *clause_lists(gate_clauses(kinds[inner], local(reads[:, inner]), local(inner)))]
+    node, other = local(np.array([pair.node, pair.other])).tolist()
     with Solver(name="cadical195", bootstrap_with=clauses, with_proof=True) as solver:
-        answer = _both_ways(solver, local[pair.node], local[pair.other], pair, conflicts)
+        answer = _both_ways(solver, node, other, pair, conflicts)
         if answer:
-            values = np.array(solver.get_model()[: len(names)]) > 0
+            values = np.array(solver.get_model()[: names.size]) > 0
             return Answer(False, values[inner.size : -1])
         if answer is None:
             return Answer(None)
         lines: list[str] = solver.get_proof()
     # The solver's own deletions are dropped; a bare "0" means: unsatisfiable under the assumptions.
     learnt = [[int(v) for v in line.split()] for line in lines if line[0] not in "d0"]
-    number = [0, *(n + 1 for n in names)]
+    number = [0, *(names + 1).tolist()]
     learnt = [[number[v] if v >= 0 else -number[-v] for v in clause] for clause in learnt]
     one, two = pair.node + 1, -pair.other - 1 if pair.inverted else pair.other + 1
     steps = [v for clause in learnt for v in clause] + [-one, two, 0, one, -two, 0]
@@ -102,23 +107,23 @@ def ask_solver(
 
 
 class WholeCones:
-    """A solver that keeps every gate it was ever asked about; it writes no proof."""
+    """A solver that keeps the gates it was asked about until they are many; it writes no proof."""
 
     def __init__(self, inputs: int, kinds: UInt8[np.ndarray, " nodes"], reads: Int32[np.ndarray, "2 nodes"]) -> None:
         self.inputs, self.kinds, self.reads = inputs, kinds, reads
         self.loaded = np.zeros(kinds.size, bool)
         self.solver: Any = None
 
-    def ask(self, pair: Pair) -> Answer:
+    def ask(self, pair: Pair, conflicts: int) -> Answer:
         """Look for an input that tells the pair apart; ``ones`` are the values of all inputs."""
         from pysat.solvers import Solver
 
         if self.solver is None:
-            self.solver = Solver(name="glucose4", bootstrap_with=[[-1]])
-        fresh = unloaded_below(pair.node, pair.other, self.inputs, self.reads, self.loaded)
-        for clause in _gate_clauses(fresh.tolist(), self.kinds, self.reads, range(1, self.kinds.size + 1)):
-            self.solver.add_clause(clause)
-        differ = _both_ways(self.solver, pair.node + 1, pair.other + 1, pair, CONE_CONFLICTS)
+            self.solver = Solver(name="minisat22", bootstrap_with=[[-1]])
+        fresh = _unloaded_below(pair.node, pair.other, self.inputs, self.reads, self.loaded)
+        clauses = gate_clauses(self.kinds[fresh], self.reads[:, fresh] + np.int32(1), fresh + np.int32(1))
+        self.solver.append_formula(clause_lists(clauses))
+        differ = _both_ways(self.solver, pair.node + 1, pair.other + 1, pair, conflicts)
         if not differ:
             return Answer(None if differ is None else True)
         # Variables beyond the largest loaded one have no value; inputs come first.
@@ -127,22 +132,32 @@ class WholeCones:
         ones[: model.size] = model > 0
         return Answer(False, ones)
 
-    def close(self) -> None:
-        """Free the solver."""
+    def __enter__(self) -> "WholeCones":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self.solver is not None:
             self.solver.delete()
 
 
-def _gate_clauses(
-    nodes: Iterable[int],
-    kinds: UInt8[np.ndarray, " nodes"],
-    reads: Int32[np.ndarray, "2 nodes"],
-    variable: Any,
-) -> Iterator[list[int]]:
-    for node in nodes:
-        a, b, n = variable[int(reads[0, node])], variable[int(reads[1, node])], variable[node]
-        for clause in PRIME_CLAUSES[kinds[node]]:
-            yield [sign * v for sign, v in zip(clause, (a, b, n), strict=True) if sign]
+@njit(cache=True)
+def _unloaded_below(node, other, inputs, reads, loaded):
+    """The gates below two nodes that are not marked as loaded, which they are from now on."""
+    found = [np.int32(0)]
+    found.clear()
+    for root in (node, other):
+        if root > inputs and not loaded[root]:
+            loaded[root] = True
+            found.append(np.int32(root))
+    at = 0
+    while at < len(found):
+        for side in range(2):
+            operand = reads[side, found[at]]
+            if operand > inputs and not loaded[operand]:
+                loaded[operand] = True
+                found.append(operand)
+        at += 1
+    return np.array(found, dtype=np.int32)
 
 
 def _both_ways(solver: Any, x: int, y: int, pair: Pair, conflicts: int) -> bool | None:

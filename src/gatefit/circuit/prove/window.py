@@ -1,24 +1,81 @@
-"""A prover for a few gates: branch on an unjustified gate, propagate, and write down why every branch fails.
+"""A few gates around two nodes, with free leaves, and a prover for them: what is impossible here is so in the circuit.
 
+    cut          the gates nearest to the nodes, highest first; random values of the leaves tell most pairs apart
     propagate    per gate, the rows of its truth table that are still possible fix what they agree on
     branch       on an operand of a gate whose value is set but not yet implied by its operands
     conflict     the clause "not all of these decisions" follows by unit propagation: one proof step each
 
 It answers the thousands of small questions of a sweep in microseconds; larger ones go to a real solver. Like that
-solver's, its steps are checked by ``circuit.rup``.
+solver's, its steps are checked by ``prove.rup``. A node's gate is ``kinds[node]`` over the nodes ``reads[:, node]``.
 """
-# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-incomplete-defs=False
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
+import heapq
 from typing import Final
 
 import numpy as np
 
-from gatefit.circuit.cnf_numba import DELETE
+from gatefit.circuit.logic.cnf import DELETE
+from gatefit.circuit.logic.words import gate_of_words
 from gatefit.compiled import njit
 
 EQUAL: Final = 1
 DIFFERENT: Final = 0
 OPEN: Final = -1
+
+
+@njit(cache=True)
+def cut_window(roots, limit, inputs, level, kinds, reads, stamp, visited, values, inner, leaves):
+    """Cut out at most ``limit`` gates below two roots, highest first, and try random patterns on the leaves.
+
+    Writes the gates to ``inner`` (each before its operands) and the rest to ``leaves``. Returns how many there are of
+    each, whether all leaves are circuit inputs, and a bit position at which the two roots differ, -1 if none does;
+    the second root is complemented when ``roots[2]`` is one.
+    """
+    heap = [np.int64(0)]
+    heap.clear()
+    gates, free, full = 0, 0, True
+    for root in roots[:2]:
+        if visited[root] != stamp:
+            visited[root] = stamp
+            heapq.heappush(heap, -(np.int64(level[root]) << 32 | np.int64(root)))
+    while heap:
+        node = np.int32(-heapq.heappop(heap) & 0xFFFFFFFF)
+        if node > inputs and gates < limit:
+            inner[gates] = node
+            gates += 1
+            for side in range(2):
+                operand = reads[side, node]
+                if visited[operand] != stamp:
+                    visited[operand] = stamp
+                    heapq.heappush(heap, -(np.int64(level[operand]) << 32 | np.int64(operand)))
+        elif node:
+            leaves[free] = node
+            free += 1
+            full &= node <= inputs
+    state = np.uint64(stamp) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    words = values.shape[1]
+    for i in range(free):
+        for w in range(words):
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            values[leaves[i], w] = state
+    for i in range(gates - 1, -1, -1):
+        node = inner[i]
+        kind = np.int64(kinds[node])
+        a, b = reads[0, node], reads[1, node]
+        for w in range(words):
+            values[node, w] = gate_of_words(kind, values[a, w], values[b, w])
+    flip = np.uint64(0) - np.uint64(roots[2])
+    for w in range(words):
+        difference = values[roots[0], w] ^ values[roots[1], w] ^ flip
+        if difference:
+            bit = 0
+            while not difference >> np.uint64(bit) & np.uint64(1):
+                bit += 1
+            return gates, free, full, 64 * w + bit
+    return gates, free, full, -1
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@
 3. the readout by construction: sums in which everything cancels are equal, what is left is compared by adders;
 4. the sweep's whole reasoning, as a refutation of "some score differs", is checked by an independent checker.
 
-No verdict rests on one engine: ``Equivalent`` has passed the checker of ``circuit.rup`` (or all inputs were tried),
+No verdict rests on one engine: ``Equivalent`` has passed the checker of ``prove.rup`` (or all inputs were tried),
 ``Counterexample`` has been replayed by ``circuit.simulate``. Inputs and classes are matched by position; encoders,
 names and the temperature of probabilities are not compared. Where the outputs of one circuit are its answer, no scores
 are left: the other one is lowered alike (``circuit.lower_readout``), and the answers are compared.
@@ -24,15 +24,17 @@ import numpy as np
 from jaxtyping import Bool, Int32, Shaped
 
 from gatefit.circuit import simulate
-from gatefit.circuit.certificate import refuse_existing, write_certificate
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.graph import Graph
+from gatefit.circuit.logic.literals import dimacs
+from gatefit.circuit.logic.words import PATTERNS, signatures
 from gatefit.circuit.lower_readout import in_one_form
-from gatefit.circuit.miter import Graph, dimacs, equalities_cnf, join, obligations
-from gatefit.circuit.patterns import PATTERNS, signatures
-from gatefit.circuit.queries import CONFLICTS, Effort
-from gatefit.circuit.rup import find_flaw
-from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_random_inputs, try_words
-from gatefit.circuit.sweep import Swept, sweep
+from gatefit.circuit.prove.certificate import refuse_existing, write_certificate
+from gatefit.circuit.prove.miter import equalities_cnf, join, obligations
+from gatefit.circuit.prove.questions import CONFLICTS, Effort
+from gatefit.circuit.prove.rup import find_flaw
+from gatefit.circuit.prove.search import EXHAUSTIVE_INPUTS, try_all_inputs, try_random_inputs, try_words
+from gatefit.circuit.prove.sweeper import Swept, sweep
 
 
 class _Verdict:
@@ -91,7 +93,7 @@ def prove(
 ) -> Verdict:
     """Decide whether ``impl`` has the same scores as ``spec`` on every input.
 
-    ``certificate`` is a path for a directory to be written with the proof (see ``circuit.certificate``). ``conflicts``
+    ``certificate`` is a path for a directory to be written with the proof (see ``prove.certificate``). ``conflicts``
     bounds the solver's work, and so does ``timeout``, in seconds, if given; without it the verdict does not depend on
     how fast the machine is. ``patterns`` and ``seed`` choose the random patterns, which affect speed, not what is true.
     If the outputs of one circuit are its answer (``lower_readout``), the other one is lowered too, to compare answers.

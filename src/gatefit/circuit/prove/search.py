@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Bool, Int32, UInt64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.miter import Graph, join, remainders
-from gatefit.circuit.patterns import CHUNK_WORDS, Signatures, random_chunks, simulate_chunk
+from gatefit.circuit.logic.graph import Graph
+from gatefit.circuit.logic.words import CHUNK_WORDS, Signatures, all_chunks, random_chunks, simulate_words, unpacked
+from gatefit.circuit.prove.miter import join, remainders
 
 EXHAUSTIVE_INPUTS: Final = 16
 """Circuits with at most this many inputs can be compared by trying them all."""
@@ -31,7 +32,7 @@ def try_random_inputs(
 ) -> Bool[np.ndarray, " inputs"] | None:
     """The first random pattern with different scores; ``known`` are the signatures that they give."""
     graph, outputs = join(spec, impl)
-    hashes, phases = known
+    hashes, phases = known.hashes, known.phases
     # Treat outputs with equal signatures as equal: if that makes the scores equal, no random pattern differs.
     nodes = np.concatenate([[0], outputs])
     _, first, inverse = np.unique(hashes[nodes], return_index=True, return_inverse=True)
@@ -54,25 +55,7 @@ def try_words(
 def try_all_inputs(spec: Circuit, impl: Circuit) -> Bool[np.ndarray, " inputs"] | None:
     """The first of all patterns with different scores; None proves that there is none."""
     graph, outputs = join(spec, impl)
-    size = min(64 * CHUNK_WORDS, 2**spec.inputs)
-
-    def chunk(start: int) -> UInt64[np.ndarray, "inputs words"]:
-        return _packed((np.arange(start, start + size)[:, None] >> np.arange(spec.inputs) & 1).astype(bool))
-
-    return _first_difference(spec, impl, graph, outputs, map(chunk, range(0, 2**spec.inputs, size)))
-
-
-def _packed(patterns: Bool[np.ndarray, "patterns inputs"]) -> UInt64[np.ndarray, "inputs words"]:
-    """64 patterns a word; the last ones are repeated to fill it."""
-    missing = -len(patterns) % 64
-    full = np.concatenate([patterns, np.repeat(patterns[-1:], missing, axis=0)])
-    packed = np.ascontiguousarray(np.packbits(full, axis=0, bitorder="little").T)
-    return packed.view("<u8").astype(np.uint64)
-
-
-def _unpacked(words: UInt64[np.ndarray, "rows words"]) -> Bool[np.ndarray, "patterns rows"]:
-    packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
-    return np.unpackbits(packed, axis=1, bitorder="little").T.astype(bool)
+    return _first_difference(spec, impl, graph, outputs, all_chunks(spec.inputs))
 
 
 def _first_difference(
@@ -83,7 +66,7 @@ def _first_difference(
     chunks: Iterable[UInt64[np.ndarray, "inputs words"]],
 ) -> Bool[np.ndarray, " inputs"] | None:
     for words in chunks:
-        bits = _unpacked(simulate_chunk(graph, words)[outputs]).reshape(64 * words.shape[1], outputs.size)
+        bits = unpacked(simulate_words(graph, words)[outputs]).reshape(64 * words.shape[1], outputs.size)
         with np.errstate(over="ignore", invalid="ignore"):  # huge linear weights: NaN on both sides is the same score
             scores = tuple(
                 circuit.readout.scores(part)
@@ -92,5 +75,5 @@ def _first_difference(
         differs = (scores[0] != scores[1]) & ~(np.isnan(scores[0]) & np.isnan(scores[1]))
         rows = np.flatnonzero(differs.any(axis=1))
         if rows.size:
-            return np.asarray(_unpacked(words)[rows[0]])
+            return np.asarray(unpacked(words)[rows[0]])
     return None

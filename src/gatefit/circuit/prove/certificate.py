@@ -25,11 +25,12 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int32
 
-from gatefit.circuit.cnf import Cnf, clauses_to_text, proof_from_text
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.cnf import Cnf, clauses_to_text, proof_from_text
 from gatefit.circuit.lower_readout import in_one_form
-from gatefit.circuit.miter import equalities_cnf, join, obligations
-from gatefit.circuit.rup import find_flaw
+from gatefit.circuit.prove.miter import equalities_cnf, join, obligations
+from gatefit.circuit.prove.rup import find_flaw
+from gatefit.circuit.prove.search import EXHAUSTIVE_INPUTS, try_all_inputs
 
 FORMAT: Final = "gatefit-certificate"
 VERSION: Final = 1
@@ -130,8 +131,6 @@ def check_certificate(path: str | os.PathLike[str], spec: Circuit, impl: Circuit
 
 
 def _check_exhaustive(folder: Path, spec: Circuit, impl: Circuit) -> Certificate:
-    from gatefit.circuit.search import EXHAUSTIVE_INPUTS, try_all_inputs
-
     if spec.inputs != impl.inputs or spec.inputs > EXHAUSTIVE_INPUTS:
         raise CertificateError(f"{folder}: more than {EXHAUSTIVE_INPUTS} inputs cannot have been tried exhaustively")
     if try_all_inputs(spec, impl) is not None:

@@ -1,19 +1,49 @@
-"""Forward checking of refutations with two watched literals: the kernel of ``circuit.rup``.
+"""An independent checker of refutations: every step must follow from what stands before it by unit propagation.
 
-pool, start      the clauses, one behind the other; the first two literals of each are watched
-watch            2 · clause + place, in a linked list per literal
-value            of a literal: 1 true, -1 false, 0 open;  fixed literals stay at the front of the trail
+    clause C is accepted   iff   unit propagation on  F ∧ ¬C  reaches a conflict           (RUP)
+    proof refutes F        iff   all its steps up to the empty clause are accepted, and the empty clause is reached
+
+It shares no code with the solver, the sweeper or the simulator, and trusts none of them: a formula that passes is
+unsatisfiable whatever made the proof. Resolution asymmetric tautologies (the "RAT" of DRAT) are not accepted, so
+deletions can only make a proof fail, never succeed. Forward checking with two watched literals:
+
+    pool, start      the clauses, one behind the other; the first two literals of each are watched
+    watch            2 · clause + place, in a linked list per literal
+    value            of a literal: 1 true, -1 false, 0 open;  fixed literals stay at the front of the trail
 """
-# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-incomplete-defs=False
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from typing import Final
 
 import numpy as np
+from jaxtyping import Int32
 
+from gatefit.circuit.logic.cnf import DELETE, Cnf
 from gatefit.compiled import njit
 
-REFUTED: Final = -1
-INCOMPLETE: Final = -2
+_REFUTED: Final = -1
+_INCOMPLETE: Final = -2
+
+
+def find_flaw(cnf: Cnf, proof: Int32[np.ndarray, " literals"]) -> str | None:
+    """What is wrong with a proof that ``cnf`` is unsatisfiable; None if it holds."""
+    for name, literals in (("formula", cnf.literals), ("proof", proof)):
+        plain = literals[literals != DELETE] if name == "proof" else literals
+        if literals.size and literals[-1] != 0:
+            return f"the {name} does not end with 0"
+        if plain.size and np.abs(plain.astype(np.int64)).max() > cnf.variables:
+            return f"the {name} has a literal beyond variable {cnf.variables}"
+    inner = np.flatnonzero(proof == DELETE)
+    if inner.size and np.any(proof[inner[inner > 0] - 1] != 0):
+        return "the proof has a deletion mark inside a step"
+    step = _check_steps(
+        np.ascontiguousarray(cnf.literals, np.int32), np.ascontiguousarray(proof, np.int32), cnf.variables, DELETE
+    )
+    if step == _REFUTED:
+        return None
+    if step == _INCOMPLETE:
+        return "the proof ends without reaching the empty clause"
+    return f"step {step + 1} of the proof does not follow by unit propagation"
 
 
 @njit(cache=True)
@@ -73,8 +103,8 @@ def _fingerprint(literals):
 
 
 @njit(cache=True)
-def check_steps(cnf, proof, variables, delete):
-    """REFUTED if the proof reaches the empty clause, INCOMPLETE if it ends before, else the first step that fails."""
+def _check_steps(cnf, proof, variables, delete):
+    """_REFUTED if the proof reaches the empty clause, _INCOMPLETE if it ends before, else the first step that fails."""
     limit = 1 + _count(cnf) + _count(proof)
     pool = np.empty(cnf.size + proof.size + 1, np.int32)
     start = np.zeros(limit + 1, np.int64)
@@ -153,7 +183,7 @@ def check_steps(cnf, proof, variables, delete):
                 if open_literals == 2:
                     break
         if open_literals == 0:
-            return REFUTED
+            return _REFUTED
         if open_literals == 1:
             literal = pool[first]
             if value[_index(literal)] == 0:
@@ -163,7 +193,7 @@ def check_steps(cnf, proof, variables, delete):
                     fixed, fixed + 1, trail, value, pool, start, watch_head, watch_next, deleted
                 )
                 if conflict:
-                    return REFUTED
+                    return _REFUTED
             continue
         for place in range(2):
             index = _index(pool[first + place])
@@ -173,7 +203,7 @@ def check_steps(cnf, proof, variables, delete):
         buckets[slot] = clauses
         clauses += 1
         start[clauses] = end
-    return INCOMPLETE
+    return _INCOMPLETE
 
 
 @njit(cache=True)

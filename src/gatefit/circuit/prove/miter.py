@@ -1,9 +1,7 @@
 """Two circuits over shared inputs, and what has to hold for their scores to be equal.
 
-    node 0              the constant false
-    nodes 1..inputs     the input bits
-    further nodes       the gates of spec, then of impl, then adders where sums must be compared bit by bit
-    literal             2 · node + inverted, so that 0 is false and 1 is true
+    nodes               the constant, the inputs, the gates of spec, then of impl, then adders where sums must be
+                        compared bit by bit
 
 Suppose every output bit is *claimed* to equal some literal. Then the difference of two group sums is a polynomial,
 
@@ -17,29 +15,14 @@ all claims hold on every input: that formula is what a proof refutes.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int32, Int64, UInt8
+from jaxtyping import Bool, Int32, Int64
 
-from gatefit.circuit.cnf import Cnf, gate_clauses
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.cnf import Cnf, gate_clauses
+from gatefit.circuit.logic.graph import Graph
+from gatefit.circuit.logic.literals import TRUE, absorb_inverters, dimacs
 from gatefit.circuit.readout import Difference, FloatTerms, Readout, difference
-from gatefit.gates import NEGATED_A, NEGATED_B, Gate
-
-TRUE = 1
-"""The literal that is always one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """Gates over the constant (node 0) and the inputs (nodes 1 to ``inputs``), in topological order."""
-
-    inputs: int
-    gates: UInt8[np.ndarray, " gates"]
-    operands: Int32[np.ndarray, "2 gates"]
-
-    @property
-    def nodes(self) -> int:
-        """The constant, the inputs and the gates."""
-        return 1 + self.inputs + int(self.gates.size)
+from gatefit.gates import Gate
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +166,8 @@ class _Adders:
         self.operands: list[tuple[int, int]] = []
 
     def gate(self, gate: Gate, a: int, b: int) -> int:
-        kind = int(gate)
-        kind = int(NEGATED_A[kind]) if a & 1 else kind
-        kind = int(NEGATED_B[kind]) if b & 1 else kind
+        # Constant operands stay, and no gate is shared: certificates hold this very formula.
+        kind, a, b = absorb_inverters(int(gate), a, b)
         self.gates.append(kind)
         self.operands.append((a >> 1, b >> 1))
         return 2 * (self.first + len(self.gates) - 1)
@@ -234,8 +216,3 @@ def equalities_cnf(graph: Graph, pairs: Int32[np.ndarray, "pairs 2"]) -> Cnf:
     either = np.stack([-differ, left, right, zero, -differ, -left, -right, zero], axis=1).ravel()
     literals = [gates, [-1, 0], either, differ, [0]]
     return Cnf(graph.nodes + len(pairs), np.concatenate([np.asarray(x, np.int32) for x in literals]))
-
-
-def dimacs(literals: Int32[np.ndarray, "..."]) -> Int32[np.ndarray, "..."]:
-    """Node literals as DIMACS literals."""
-    return np.where(literals & 1, -(literals >> 1) - 1, (literals >> 1) + 1).astype(np.int32)
