@@ -222,8 +222,7 @@ def test_a_page_computes_it(tmp_path):
 
 
 def test_a_network_trains_with_it_and_hardens_to_it():
-    network = LogicNetwork(inputs=12, classes=3, width=30, depth=2, seed=0)
-    network.readout = TrainedVotes(30, 3)
+    network = LogicNetwork(inputs=12, classes=3, width=30, depth=2, readout=TrainedVotes(30, 3), seed=0)
     x = (torch.rand(64, 12, generator=torch.Generator().manual_seed(0)) < 0.5).float()
     target = x[:, :3].argmax(dim=1)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.05)

@@ -29,11 +29,12 @@ from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
-from gatefit.estimators.networks import made_from, new_network, refuse_changes
+from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
 from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
 from gatefit.network import LogicNetwork
+from gatefit.readouts import Readout
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.loop import train
@@ -81,6 +82,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         threads: int | None,
         proof_seconds: float | None,
         verbose: int,
+        network: MakeNetwork | None,
     ) -> None:
         self.method = method
         self.width = width
@@ -104,6 +106,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.proof_seconds = proof_seconds
         self.verbose = verbose
+        self.network = network
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,8 +138,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
         """The readout's part of the configuration."""
 
-    def _prepare(self, network: LogicNetwork) -> None:
-        """What is left to do to a new network."""
+    def _own_readout(self, gates: int, classes: int) -> Readout | None:
+        """A readout of the user's own for the new network; None: the configuration names one."""
 
     def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
         """What is left to do to a trained network."""
@@ -174,7 +177,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         data, measured = training_set(bits, targets, weights, apart, self._whole("batch_size", 1), seed)
         done = self.n_iter_ if continues else 0
         config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
-        made = made_from(config, self.encoder, self.thresholds)
+        made = made_from(config, self.encoder, self.thresholds, self.network)
         if continues:
             refuse_changes(self._made_from, made)
             network = copy.deepcopy(self.network_)
@@ -185,8 +188,11 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             if classes > 1 and config.wiring == "auto":
                 seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
                 preferred = preferred_bits(encoder, bits, targets, seen)
-            network = new_network(config, encoder, classes, class_names, target_range, preferred)
-            self._prepare(network)
+            if self.network is None:
+                readout = self._own_readout(config.width or 0, classes) or config.readout
+                network = new_network(config, encoder, classes, class_names, target_range, preferred, readout=readout)
+            else:
+                network = own_network(self.network, encoder, classes, class_names, seed)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
         result = train(
             config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
-from gatefit.network import LogicNetwork
+from gatefit.estimators.networks import MakeNetwork
 from gatefit.readouts import Readout
 
 
@@ -56,6 +56,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         proof_seconds: time for the proof behind ``circuit_``; when it is over, the circuit stays as trained, with a
             warning. None sets no time, so that the same random_state gives the same circuit on any machine.
         verbose: 1 prints a line an evaluation, 0 nothing.
+        network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
+            ``wiring``: for layers, wirings, methods and readouts of your own.
 
     Attributes:
         classes_: the labels, sorted.
@@ -97,6 +99,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         threads: int | None = None,
         proof_seconds: float | None = None,
         verbose: int = 0,
+        network: MakeNetwork | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -121,6 +124,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             threads=threads,
             proof_seconds=proof_seconds,
             verbose=verbose,
+            network=network,
         )
         self.readout = readout
         self.readout_temperature = readout_temperature
@@ -182,8 +186,5 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         named = self.readout if isinstance(self.readout, str) else "group-sum"
         return {"readout": named, "readout_temperature": temperature}
 
-    def _prepare(self, network: LogicNetwork) -> None:
-        """Give a new network the readout that is the user's own."""
-        if not isinstance(self.readout, str):
-            network.readout = self.readout(network.width, network.classes).to(network.dtype)
-            network.configuration["readout"] = type(network.readout).__name__
+    def _own_readout(self, gates: int, classes: int) -> Readout | None:
+        return None if isinstance(self.readout, str) else self.readout(gates, classes)

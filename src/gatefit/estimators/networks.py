@@ -1,15 +1,19 @@
 """The network that an estimator's configuration describes, new or continued."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int64
 
 from gatefit.encoders import Encoder
 from gatefit.network import LogicNetwork
+from gatefit.readouts import Readout
 from gatefit.training.config import RunConfig
 from gatefit.wirings import WiringOptions
+
+MakeNetwork: TypeAlias = Callable[[int, int, int], LogicNetwork]
+"""(bits, classes, seed) -> the untrained network."""
 
 
 def new_network(
@@ -19,6 +23,8 @@ def new_network(
     class_names: tuple[str, ...],
     target_range: tuple[float, float],
     preferred: Int64[np.ndarray, " preferred"] | None = None,
+    *,
+    readout: str | Readout,
 ) -> LogicNetwork:
     """An untrained network; a method that has no circuit is refused here, before the work.
 
@@ -33,7 +39,7 @@ def new_network(
         method=config.method,
         wiring=config.wiring,
         wiring_options=WiringOptions(preferred=preferred, reach=config.reach),
-        readout=config.readout,
+        readout=readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         target_range=target_range,
         seed=config.seed,
@@ -42,6 +48,23 @@ def new_network(
         class_names=class_names,
         **config.method_options(),
     )
+    network.gates()
+    return network
+
+
+def own_network(
+    make: MakeNetwork, encoder: Encoder, classes: int, class_names: tuple[str, ...], seed: int
+) -> LogicNetwork:
+    """The untrained network that the user's function makes, checked against the data."""
+    network = make(encoder.bits, classes, seed)
+    if not isinstance(network, LogicNetwork):
+        raise TypeError(f"network must be a function that makes a LogicNetwork, got one that makes {network!r:.80}")
+    if (network.inputs, network.classes) != (encoder.bits, classes):
+        raise ValueError(
+            f"network({encoder.bits}, {classes}, {seed}) must make a network of so many inputs and classes, "
+            f"got {network.inputs} and {network.classes}"
+        )
+    network.encoder, network.class_names = encoder, class_names
     network.gates()
     return network
 
@@ -59,9 +82,11 @@ CONFIGURED: Final = (
 """The fields of a configuration that a network is made from, seeds aside."""
 
 
-def made_from(config: RunConfig, encoder: Encoder | str, thresholds: int) -> dict[str, Any]:
+def made_from(
+    config: RunConfig, encoder: Encoder | str, thresholds: int, network: MakeNetwork | None
+) -> dict[str, Any]:
     """The parameters of an estimator that its network was made from; an encoder as it reads in print."""
-    fields = {name: getattr(config, name) for name in CONFIGURED}
+    fields = {name: getattr(config, name) for name in CONFIGURED} if network is None else {"network": network}
     described = encoder if isinstance(encoder, str) else f"{type(encoder).__name__}({encoder.parameters()})"
     return fields | {"encoder": described} | ({"thresholds": thresholds} if encoder == "auto" else {})
 

@@ -16,6 +16,7 @@ from sklearn.base import RegressorMixin
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
+from gatefit.estimators.networks import MakeNetwork
 from gatefit.network import LogicNetwork
 from gatefit.readouts import RegressionReadout
 from gatefit.training.data import TrainingData
@@ -57,6 +58,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         proof_seconds: time for the proof behind ``circuit_``; when it is over, the circuit stays as trained, with a
             warning. None sets no time, so that the same random_state gives the same circuit on any machine.
         verbose: 1 prints a line an evaluation, 0 nothing.
+        network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
+            ``wiring``: for layers, wirings, methods and readouts of your own.
 
     Attributes:
         network_: the trained ``LogicNetwork``.
@@ -93,6 +96,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         threads: int | None = None,
         proof_seconds: float | None = None,
         verbose: int = 0,
+        network: MakeNetwork | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -117,6 +121,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             threads=threads,
             proof_seconds=proof_seconds,
             verbose=verbose,
+            network=network,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogicGateRegressor":
