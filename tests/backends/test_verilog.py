@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatefit.backends.verilog import to_verilog
-from gatefit.backends.verilog.modules import gate_levels
 from gatefit.backends.verilog.pipeline import ADDER_DELAY, COMPARISON_DELAY, GATE_DELAY, plan_pipeline
 from gatefit.backends.verilog.readout import sum_format
 from gatefit.backends.verilog.testbench import to_testbench
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
+from gatefit.circuit.statistics import depth, levels
 from gatefit.encoders import Identity, OneHot, Table, Threshold
 from gatefit.gates import Gate
 from strategies import all_patterns, layered_circuit, random_circuit
@@ -58,7 +58,7 @@ def test_every_input_of_random_circuits(seed, tmp_path):
 def test_every_number_of_pipeline_stages(classes, tmp_path):
     circuit = layered_circuit(np.random.default_rng(classes), 12, 60, 4, classes, gates=range(1, 15))
     sums = sum_format(circuit.readout.sums())
-    steps = int(gate_levels(circuit)[circuit.outputs].max()) + sums.adder_levels + sums.comparison_levels
+    steps = depth(circuit) + sums.adder_levels + sums.comparison_levels
     bits = np.random.default_rng(0).random((40, 12)) < 0.5
     for stages in range(steps + 1):
         assert_same(tmp_path, circuit, bits, pipeline_stages=stages, outputs=stages % 2 == 0)
@@ -238,4 +238,4 @@ def test_stages_are_even(gates, adders, comparisons, data):
 def test_levels_count_gates_that_read_two_nodes():
     kinds = [Gate.NOT_A, Gate.AND, Gate.A, Gate.XOR, Gate.TRUE, Gate.B]
     circuit = Circuit(2, kinds, [[0, 2, 3, 4, 5, 5], [1, 1, 0, 3, 5, 4]], [7], Affine(1))
-    assert gate_levels(circuit).tolist() == [0, 0, 0, 1, 1, 2, 0, 1]
+    assert levels(circuit).tolist() == [0, 0, 0, 1, 1, 2, 0, 1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.logic.graph import Graph, as_nodes, levels, readers
+from gatefit.circuit.logic.graph import Graph, as_nodes, levels, readers, without_dead
 from gatefit.circuit.logic.hashing import dereference, empty_network, make, reference
 from gatefit.circuit.logic.literals import FALSE, TRUE, absorb, absorb_inverters, dimacs, normal_gate, simple_gate
 from gatefit.circuit.logic.words import (
@@ -23,9 +23,11 @@ from gatefit.circuit.logic.words import (
     simulate_words,
     unpacked,
 )
+from gatefit.circuit.netlist import Netlist
 from gatefit.circuit.readout import GroupSum
-from gatefit.circuit.simulate import simulate_nodes
-from gatefit.gates import Gate
+from gatefit.circuit.simulate import simulate, simulate_nodes
+from gatefit.circuit.statistics import statistics
+from gatefit.gates import TRUTH_TABLES, Gate
 from strategies import all_patterns, build_circuit, circuits
 
 LITERALS = (FALSE, TRUE, 2, 3, 4, 5)
@@ -126,6 +128,41 @@ def test_literals_become_nodes_of_their_own(circuit, data):
     assert larger.gates.size <= graph.gates.size + np.unique(literals).size
 
 
+@given(circuits(max_inputs=4))
+def test_what_is_not_live_goes(circuit):
+    graph, outputs = Graph.of(circuit), circuit.outputs + 1
+    smaller, nodes = without_dead(graph, outputs)
+    assert smaller.gates.size == np.count_nonzero(readers(graph, outputs)[1 + graph.inputs :])
+    assert (readers(smaller, nodes)[1 + graph.inputs :] > 0).all()
+    assert np.array_equal(values_of(smaller)[:, nodes], values_of(graph)[:, outputs])
+
+
+@given(circuits(max_inputs=4), st.data())
+def test_a_netlist_of_literals_becomes_a_circuit(circuit, data):
+    """Gates over literals of any polarity, constants among them: the outputs are what they say, and nothing is dead."""
+    netlist, literals = Netlist(circuit.inputs), [FALSE, *range(2, 2 * circuit.inputs + 1, 2)]
+    columns = [*values_of(Graph.of(build_circuit(circuit.inputs, [], []))).T]
+    for kind in circuit.gates.tolist():
+        a, b = (data.draw(st.integers(0, 2 * len(literals) - 1)) for _ in range(2))
+        literals.append(netlist.gate(kind, literals[a >> 1] ^ (a & 1), literals[b >> 1] ^ (b & 1)))
+        columns.append(TRUTH_TABLES[kind].astype(bool)[2 * (columns[a >> 1] ^ (a & 1)) + (columns[b >> 1] ^ (b & 1))])
+    chosen = data.draw(st.lists(st.integers(0, 2 * len(literals) - 1), max_size=6))
+    made = netlist.finish([literals[x >> 1] ^ (x & 1) for x in chosen])
+    found = simulate(made, all_patterns(circuit.inputs))
+    assert found.shape[1] == len(chosen)
+    assert all(np.array_equal(found[:, i], columns[x >> 1] ^ (x & 1)) for i, x in enumerate(chosen))
+    assert statistics(made).dead == 0
+    assert made.gates.size <= circuit.gates.size + len(set(chosen))
+
+
+@pytest.mark.parametrize("inverted", list(product((0, 1), repeat=3)))
+def test_three_ands_that_spell_an_exclusive_or_are_one_gate(inverted):
+    netlist, (u, v, out) = Netlist(2), (2 ^ inverted[0], 4 ^ inverted[1], inverted[2])
+    both, neither = netlist.conjunction(u, v), netlist.conjunction(u ^ 1, v ^ 1)
+    made = netlist.finish([netlist.conjunction(both ^ 1, neither ^ 1) ^ out])
+    assert made.gates.tolist() == [Gate.XNOR if sum(inverted) % 2 else Gate.XOR]
+
+
 @given(circuits())
 def test_structural_hashing_keeps_every_gate_once(circuit):
     graph = Graph.of(circuit)
@@ -162,12 +199,12 @@ def by_engine(graph: Graph, words: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros_like(words[:1]), packed(Engine(circuit).outputs(unpacked(words)))])
 
 
-@pytest.mark.parametrize("simulate", [*SIMULATORS.values(), by_engine], ids=[*SIMULATORS, "engine"])
+@pytest.mark.parametrize("simulator", [*SIMULATORS.values(), by_engine], ids=[*SIMULATORS, "engine"])
 @given(circuit=circuits(), seed=st.integers(0, 2**32), count=st.integers(1, 3))
 @settings(max_examples=40)
-def test_all_nodes_on_words_of_patterns_are_as_the_definition_says(simulate, circuit, seed, count):
+def test_all_nodes_on_words_of_patterns_are_as_the_definition_says(simulator, circuit, seed, count):
     words = np.random.default_rng(seed).integers(0, 2**64, (circuit.inputs, count), dtype=np.uint64)
-    result = simulate(Graph.of(circuit), words)
+    result = simulator(Graph.of(circuit), words)
     assert not result[0].any()
     assert np.array_equal(unpacked(result[1:]), simulate_nodes(circuit, unpacked(words)))
 

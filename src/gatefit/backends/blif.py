@@ -18,6 +18,7 @@ from jaxtyping import Bool
 
 from gatefit.backends.names import input_ports, names_of_ports, output_ports, positions
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.literals import OF_EQUALS
 from gatefit.circuit.lower_readout import Form, with_readout
 from gatefit.circuit.netlist import Netlist, check_counts, in_order
 from gatefit.gates import Gate
@@ -51,7 +52,7 @@ def to_blif(circuit: Circuit, model: str = "gatefit", *, readout: Form = "none")
     covers = [_cover(gate) for gate in Gate]
     for i, (kind, a, b) in enumerate(zip(circuit.gates.tolist(), *circuit.operands.tolist(), strict=True)):
         if a == b:  # a cover that reads a signal twice is legal, but not every tool thinks so
-            kind = (kind >> 3) * 0b1100 + (kind & 1) * 0b0011
+            kind = OF_EQUALS[kind]
         used, rows = covers[kind]
         reads = [names[node] for node, needed in ((a, used[0]), (b, used[1])) if needed]
         lines.append(" ".join([".names", *reads, names[circuit.inputs + i]]))

@@ -19,11 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.literals import FALSE, TRUE
 from gatefit.circuit.netlist import Netlist
 from gatefit.circuit.readout import ClassCode, Number, OneHot, Readout, Sums
-
-FALSE, TRUE = 0, 1
-"""Literals, as ``Netlist`` numbers them."""
 
 Form = Literal["none", "gates", "one-hot"]
 FORMS: Final[tuple[Form, ...]] = ("none", "gates", "one-hot")

@@ -1,12 +1,13 @@
-"""From a netlist of ANDs, XORs and inverters to a circuit: what the importers share.
+"""From a list of gates over literals to a circuit: for importers, and for what builds circuits gate by gate.
 
-    literal    2 · node + inverted;  0 is false, 1 is true;  input i is 2 · (i + 1)
+    literal    as everywhere (``logic.literals``): 0 is false, 1 is true, input i is 2 · (i + 1)
 
-Gates are hashed and simplified as they are made, and three ANDs that spell an exclusive or become one:
+``finish`` hashes and simplifies the gates, and a gate of two gates of the same two nodes becomes one gate of them. So
+three ANDs that spell an exclusive or are one again:
 
     ¬(u ∧ v) ∧ ¬(¬u ∧ ¬v)  =  u ⊕ v
 
-``finish`` keeps what the outputs need and absorbs every inverter into a gate that reads or makes the bit, so an
+It keeps what the outputs need and absorbs every inverter into a gate that reads or makes the bit, so an
 import has at most as many gates as the netlist has ANDs, plus one for an input, a constant or a node that is put out
 in a polarity nobody else makes.
 """
@@ -19,8 +20,13 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.graph import Graph, as_nodes, without_dead
+from gatefit.circuit.logic.hashing import empty_network, make
+from gatefit.circuit.logic.literals import normal_gate
+from gatefit.circuit.logic.words import gate_of_words
 from gatefit.circuit.readout import GroupSum
-from gatefit.gates import NEGATED_A, NEGATED_B, Gate
+from gatefit.compiled import njit
+from gatefit.gates import Gate
 
 Signal = TypeVar("Signal", bound=Hashable)
 
@@ -51,62 +57,34 @@ FORMS: Final = tuple(_form(gate) for gate in Gate)
 
 
 class Netlist:
-    """A growing list of AND and XOR gates over literals."""
+    """A growing list of gates over literals."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
-        self.gates: list[tuple[Gate, int, int]] = []
-        self._known: dict[tuple[Gate, int, int], int] = {}
-
-    def conjunction(self, a: int, b: int) -> int:
-        """The literal of a ∧ b."""
-        if a > b:
-            a, b = b, a
-        if a == 0 or a == b ^ 1:
-            return 0
-        if a in (1, b):
-            return b
-        if a & b & 1:
-            one, two = self._conjuncts(a), self._conjuncts(b)
-            if one is not None and two is not None and one in ((two[0] ^ 1, two[1] ^ 1), (two[1] ^ 1, two[0] ^ 1)):
-                return self.exclusive(*one)
-        return self._made(Gate.AND, a, b)
-
-    def exclusive(self, a: int, b: int) -> int:
-        """The literal of a ⊕ b."""
-        inverted = (a ^ b) & 1
-        a, b = sorted((a & ~1, b & ~1))
-        if a == b:
-            return inverted
-        return (b if a == 0 else self._made(Gate.XOR, a, b)) ^ inverted
-
-    def disjunction(self, a: int, b: int) -> int:
-        """The literal of a ∨ b."""
-        return self.conjunction(a ^ 1, b ^ 1) ^ 1
+        self._gates: list[int] = []
+        self._operands: list[tuple[int, int]] = []
 
     def gate(self, kind: int, a: int, b: int) -> int:
         """The literal of a gate of two literals."""
-        form = FORMS[kind]
-        if form.core is Gate.AND:
-            return self.conjunction(a ^ form.invert_a, b ^ form.invert_b) ^ form.invert
-        if form.core is Gate.XOR:
-            return self.exclusive(a, b) ^ form.invert
-        return (0 if form.core is Gate.FALSE else a if form.core is Gate.A else b) ^ form.invert
+        self._gates.append(kind)
+        self._operands.append((a, b))
+        return 2 * (self.inputs + len(self._gates))
+
+    def conjunction(self, a: int, b: int) -> int:
+        """The literal of a ∧ b."""
+        return self.gate(Gate.AND, a, b)
+
+    def exclusive(self, a: int, b: int) -> int:
+        """The literal of a ⊕ b."""
+        return self.gate(Gate.XOR, a, b)
+
+    def disjunction(self, a: int, b: int) -> int:
+        """The literal of a ∨ b."""
+        return self.gate(Gate.OR, a, b)
 
     def select(self, condition: int, high: int, low: int) -> int:
         """The literal of condition ? high : low."""
         return self.disjunction(self.conjunction(condition, high), self.conjunction(condition ^ 1, low))
-
-    def _conjuncts(self, literal: int) -> tuple[int, int] | None:
-        at = (literal >> 1) - 1 - self.inputs
-        return self.gates[at][1:] if at >= 0 and self.gates[at][0] is Gate.AND else None
-
-    def _made(self, gate: Gate, a: int, b: int) -> int:
-        key = (gate, a, b)
-        if key not in self._known:
-            self.gates.append(key)
-            self._known[key] = 2 * (self.inputs + len(self.gates))
-        return self._known[key]
 
     def finish(self, outputs: Sequence[int], input_names: tuple[str, ...] = (), like: Circuit | None = None) -> Circuit:
         """The circuit with these output literals; readout, names and encoder come from ``like`` if it is given.
@@ -114,54 +92,39 @@ class Netlist:
         Without ``like`` every output is a class of its own, scored 0 or 1.
         """
         check_counts(self.inputs, len(outputs), like)
-        first = 1 + self.inputs
-        live, inverted = bytearray(first + len(self.gates)), bytearray(first + len(self.gates))
-        for literal in reversed(outputs):
-            live[literal >> 1] = 1
-            inverted[literal >> 1] = literal & 1  # the first output that reads a gate chooses its polarity
-        inverted[:first] = bytes(first)
-        for at in range(len(self.gates) - 1, -1, -1):
-            if live[first + at]:
-                for literal in self.gates[at][1:]:
-                    live[literal >> 1] = 1
-        place = list(range(-1, self.inputs))  # of a node among the circuit's nodes
-        kinds: list[int] = []
-        operands: list[tuple[int, int]] = []
-
-        def emit(kind: int, a: int, b: int) -> int:
-            kinds.append(kind)
-            operands.append((a, b))
-            return self.inputs + len(kinds) - 1
-
-        for at, (gate, a, b) in enumerate(self.gates):
-            if not live[first + at]:
-                place.append(-1)
-                continue
-            kind = int(gate) ^ (15 * inverted[first + at])
-            kind = int(NEGATED_A[kind]) if (a & 1) ^ inverted[a >> 1] else kind
-            kind = int(NEGATED_B[kind]) if (b & 1) ^ inverted[b >> 1] else kind
-            place.append(emit(kind, place[a >> 1], place[b >> 1]))
-        made: dict[int, int] = {}
-        for literal in outputs:
-            node = literal >> 1
-            if literal not in made:
-                if node == 0:
-                    made[literal] = emit(int(Gate.TRUE if literal else Gate.FALSE), 0, 0)
-                elif (literal & 1) ^ inverted[node]:
-                    made[literal] = emit(int(Gate.NOT_A), place[node], place[node])
-                else:
-                    made[literal] = place[node]
-        circuit = Circuit(
-            inputs=self.inputs,
-            gates=np.array(kinds, np.uint8),
-            operands=np.array(operands, np.int32).reshape(-1, 2).T,
-            outputs=np.array([made[literal] for literal in outputs], np.int32),
-            readout=GroupSum(np.arange(len(outputs)), np.zeros(max(1, len(outputs)), np.int64)),
-            input_names=input_names,
+        net = empty_network(self.inputs, 1 + self.inputs + len(self._gates))
+        literals = np.empty(1 + self.inputs + len(self._gates), np.int64)
+        _build(net, np.array(self._gates, np.uint8), np.array(self._operands, np.int64).reshape(-1, 2).T, literals)
+        made = slice(net.first, int(net.used[0]))
+        roots = np.array(outputs, np.int64)
+        graph, nodes = as_nodes(
+            Graph(self.inputs, net.gates[made], net.operands[:, made]), literals[roots >> 1] ^ (roots & 1)
         )
-        if like is None:
-            return circuit
-        return replace(like, gates=circuit.gates, operands=circuit.operands, outputs=circuit.outputs)
+        graph, nodes = without_dead(graph, nodes.astype(np.int32))
+        gates, operands, outputs_of = graph.gates, graph.operands - 1, nodes - 1
+        if like is not None:
+            return replace(like, gates=gates, operands=operands, outputs=outputs_of)
+        readout = GroupSum(np.arange(len(outputs)), np.zeros(max(1, len(outputs)), np.int64))
+        return Circuit(self.inputs, gates, operands, outputs_of, readout, input_names)
+
+
+@njit(cache=True)
+def _build(net, gates, operands, literals):  # type: ignore[no-untyped-def]
+    """Fill ``net``; the literal there of every node. A gate of two gates of the same two nodes is one gate of them."""
+    for node in range(net.first):
+        literals[node] = 2 * node
+    for i in range(len(gates)):
+        a, b = operands[0, i], operands[1, i]
+        a, b = literals[a >> 1] ^ (a & 1), literals[b >> 1] ^ (b & 1)
+        done, literal, gate, p, q = normal_gate(gates[i], a, b)
+        if not done:
+            x, y = net.operands[0, p], net.operands[1, p]
+            if p >= net.first and x == net.operands[0, q] and y == net.operands[1, q]:
+                tables = np.uint64(net.gates[p]), np.uint64(net.gates[q])
+                gate = np.int64(gate_of_words(gate, tables[0], tables[1]) & np.uint64(15))
+                p, q = np.int64(x), np.int64(y)
+            literal ^= make(net, gate, 2 * p, 2 * q)
+        literals[net.first + i] = literal
 
 
 def check_counts(inputs: int, outputs: int, like: Circuit | None) -> None:

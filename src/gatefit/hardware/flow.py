@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gatefit.backends.verilog.modules import gate_levels, plan_stages
+from gatefit.backends.verilog.modules import plan_stages
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.statistics import depth
 from gatefit.hardware.build import Build, Settings
 from gatefit.hardware.targets import Device, Target
 from gatefit.hardware.tools import MissingToolError, Tool, find_nextpnr, find_simulator, find_yosys
@@ -55,7 +56,7 @@ def synthesise(
         "circuit": {
             "inputs": circuit.inputs,
             "gates": int(circuit.gates.size),
-            "gate_levels": int(gate_levels(circuit)[circuit.outputs].max(initial=0)),
+            "gate_levels": depth(circuit),
             "outputs": int(circuit.outputs.size),
             "classes": circuit.readout.classes,
         },

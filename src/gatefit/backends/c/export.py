@@ -32,6 +32,7 @@ from gatefit.backends.templates import render
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits
+from gatefit.circuit.statistics import fan_out
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
 
 STRAIGHT_LIMIT: Final = 3000
@@ -197,20 +198,9 @@ def _rules(circuit: Circuit, feature_type: FeatureType) -> tuple[list[str], str]
         return [], f"{comment_text(str(reason))}. Encode before the call."
 
 
-def live_nodes(circuit: Circuit) -> np.ndarray:
-    """Whether each node is read, through gates that use what they read, by an output."""
-    used = np.zeros(circuit.nodes, dtype=bool)
-    used[circuit.outputs] = True
-    reads = np.stack([reads[circuit.gates] for reads in _READS])
-    for gate in range(circuit.gates.size - 1, -1, -1):
-        if used[circuit.inputs + gate]:
-            used[circuit.operands[reads[:, gate], gate]] = True
-    return used
-
-
 def _straight(circuit: Circuit, name: str) -> tuple[dict[str, Any], int]:
     """One statement per gate that matters, in parts, and how many words they work on."""
-    used = live_nodes(circuit)
+    used = fan_out(circuit) > 0
     order = np.flatnonzero(used[circuit.inputs :])
     parts = -(-order.size // PART)
     part = np.full(circuit.nodes, -1)

@@ -24,7 +24,6 @@ from typing import Final
 
 import numpy as np
 
-from gatefit.backends.c.export import live_nodes
 from gatefit.backends.comparators import require_carried, verilog_comparators
 from gatefit.backends.names import (
     VERILOG_KEYWORDS,
@@ -37,8 +36,9 @@ from gatefit.backends.names import (
 from gatefit.backends.verilog.pipeline import Body, Pipeline, plan_pipeline
 from gatefit.backends.verilog.readout import SumFormat, sum_format, write_argmax, write_sum
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.statistics import depth, fan_out, levels
 from gatefit.encoders import Encoder
-from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
+from gatefit.gates import Gate
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def plan_stages(circuit: Circuit, stages: int | None) -> Pipeline:
 
 
 def _plan(circuit: Circuit, sums: SumFormat | None, stages: int) -> Pipeline:
-    gates = int(gate_levels(circuit)[circuit.outputs].max(initial=0))
+    gates = depth(circuit)
     comparisons = sums.comparison_levels if sums and not circuit.readout.gives_value else 0
     return plan_pipeline(stages, gates, sums.adder_levels if sums else 0, comparisons)
 
@@ -202,7 +202,7 @@ class _Part:
 
 def _gates(circuit: Circuit, pipeline: Pipeline) -> tuple[Body, tuple[Port, ...]]:
     body = Body()
-    terms = write_gates(body, circuit, gate_levels(circuit), pipeline)
+    terms = write_gates(body, circuit, levels(circuit), pipeline)
     body.lines.append(f"    assign y = {concatenation(terms)};")
     return body, (Port("output", "y", len(terms)),)
 
@@ -309,18 +309,6 @@ def port_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return identifiers([f"in {name}" for name in names], VERILOG_KEYWORDS)
 
 
-def gate_levels(circuit: Circuit) -> np.ndarray:
-    """Two-input gates on the longest path to each node; wires, inverters and constants are free."""
-    levels = np.zeros(circuit.nodes, dtype=np.int64)
-    reads_a, reads_b = DEPENDS_ON_A[circuit.gates].tolist(), DEPENDS_ON_B[circuit.gates].tolist()
-    found = [0] * circuit.nodes
-    for g, (a, b) in enumerate(circuit.operands.T.tolist()):
-        level = max(found[a] if reads_a[g] else 0, found[b] if reads_b[g] else 0)
-        found[circuit.inputs + g] = level + (reads_a[g] and reads_b[g])
-    levels[:] = found
-    return levels
-
-
 def integer_sums(circuit: Circuit) -> SumFormat:
     """What the readout adds; one that adds floats is refused."""
     if circuit.readout.float_terms() is not None:
@@ -361,7 +349,7 @@ def write_gates(body: Body, circuit: Circuit, levels: np.ndarray, pipeline: Pipe
     x = "x" if circuit.inputs == 1 else "x[{}]"
     names = [x.format(i) for i in range(circuit.inputs)]
     stages = [pipeline.stage_of_gate(level) for level in levels.tolist()]
-    live = live_nodes(circuit).tolist()
+    live = (fan_out(circuit) > 0).tolist()
     write_unused(body, [name for name, read in zip(names, live, strict=False) if not read])
 
     def at(node: int, stage: int) -> str:

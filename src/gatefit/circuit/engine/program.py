@@ -16,11 +16,13 @@ import numpy as np
 from jaxtyping import Int64, UInt8, UInt32, UInt64
 
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.logic.graph import Graph, levels, readers
+from gatefit.circuit.logic.literals import simple_gate
 from gatefit.circuit.readout import Sums
 from gatefit.compiled import njit
-from gatefit.gates import NEGATED_A, NEGATED_B, TRUTH_TABLES, Gate
+from gatefit.gates import Gate
 
-AND, AND_NOT, OR, XOR, WIRE, CONSTANT = range(6)
+AND, AND_NOT, OR, XOR = range(4)
 CHUNK: Final = 16
 """Output rows that one carry-save step adds."""
 _BLOCK_BITS: Final = 8
@@ -28,8 +30,8 @@ _BLOCK_BITS: Final = 8
 
 
 def _lowering() -> UInt8[np.ndarray, "16 3"]:
-    """For each gate: the operation, whether its operands are swapped, whether its value is stored inverted."""
-    base = {Gate.AND: AND, Gate.A_AND_NOT_B: AND_NOT, Gate.OR: OR, Gate.XOR: XOR, Gate.A: WIRE, Gate.FALSE: CONSTANT}
+    """For each gate of two operands: the operation, whether they are swapped, whether its value is stored inverted."""
+    base = {Gate.AND: AND, Gate.A_AND_NOT_B: AND_NOT, Gate.OR: OR, Gate.XOR: XOR}
     table = np.full((16, 3), 255, dtype=np.uint8)
     for inverted in (1, 0):
         for swapped in (1, 0):
@@ -39,17 +41,7 @@ def _lowering() -> UInt8[np.ndarray, "16 3"]:
     return table
 
 
-def _from_values(values: np.ndarray) -> UInt8[np.ndarray, "16"]:
-    return np.asarray(values @ np.array([8, 4, 2, 1]), dtype=np.uint8)
-
-
 _LOWERING: Final = _lowering()
-# What a gate becomes when its first operand is 0, its second is 0, or both are one node (it then reads the first).
-_A_IS_0: Final = _from_values(TRUTH_TABLES[:, [0, 1, 0, 1]])
-_B_IS_0: Final = _from_values(TRUTH_TABLES[:, [0, 0, 2, 2]])
-_SAME: Final = _from_values(TRUTH_TABLES[:, [0, 0, 3, 3]])
-_NEGATED_A: Final = NEGATED_A
-_NEGATED_B: Final = NEGATED_B
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +81,10 @@ class Counting:
 
 def plan(circuit: Circuit) -> Program:
     """The engine's program for a circuit."""
-    operations, operands, literals = _lower(circuit.inputs, circuit.gates, circuit.operands)
-    outputs = literals[circuit.outputs]
-    code, order, slot, slots = _schedule(circuit.inputs, operations, operands, outputs >> 1)
+    gates, operands, literals = _lower(circuit.inputs, circuit.gates, circuit.operands)
+    lowered, outputs = Graph(circuit.inputs, gates, operands), literals[circuit.outputs]
+    uses, level = readers(lowered, outputs >> 1), levels(lowered)
+    code, order, slot, slots = _schedule(circuit.inputs, _LOWERING[gates, 0], operands, uses, level)
     ends = np.flatnonzero(np.append(np.diff(order) != 0, order.size > 0)) + 1
     return Program(
         inputs=circuit.inputs,
@@ -158,62 +151,33 @@ def _flips(negated: np.ndarray) -> UInt64[np.ndarray, " n"]:
 
 @njit(cache=True, nogil=True)
 def _lower(inputs, gates, operands):  # type: ignore[no-untyped-def]
-    """Lowered operations and operands, and for every circuit node its literal: 2 * lowered node + inverted.
-
-    Lowered nodes are the constant 0, then the inputs, then the gates that are left.
-    """
+    """The gates of two operands that are left, what they read, and for every circuit node its literal among them."""
     literals = np.empty(inputs + gates.size, np.int64)
-    operations = np.empty(gates.size, np.uint8)
-    lowered = np.empty((2, gates.size), np.int32)
+    kept = np.empty(gates.size, np.uint8)
+    reads = np.empty((2, gates.size), np.int32)
     for i in range(inputs):
         literals[i] = 2 * (1 + i)
     count = 0
     for g in range(gates.size):
-        table = gates[g]
-        la, lb = literals[operands[0, g]], literals[operands[1, g]]
-        if la & 1:
-            table = _NEGATED_A[table]
-        if lb & 1:
-            table = _NEGATED_B[table]
-        a, b = la >> 1, lb >> 1
-        if a == 0:
-            table = _A_IS_0[table]
-        if b == 0:
-            table = _B_IS_0[table]
-        if a == b:
-            table = _SAME[table]
-        operation, inverted = _LOWERING[table, 0], np.int64(_LOWERING[table, 2])
-        if _LOWERING[table, 1]:
-            a, b = b, a
-        if operation == CONSTANT:
-            literals[inputs + g] = inverted
-        elif operation == WIRE:
-            literals[inputs + g] = 2 * a + inverted
-        else:
-            operations[count], lowered[0, count], lowered[1, count] = operation, a, b
+        done, literal, gate, a, b = simple_gate(gates[g], literals[operands[0, g]], literals[operands[1, g]])
+        if not done:
+            if _LOWERING[gate, 1]:
+                a, b = b, a
+            kept[count], reads[0, count], reads[1, count] = gate, a >> 1, b >> 1
             count += 1
-            literals[inputs + g] = 2 * (inputs + count) + inverted
-    return operations[:count].copy(), lowered[:, :count].copy(), literals
+            literal = 2 * (inputs + count) + np.int64(_LOWERING[gate, 2])
+        literals[inputs + g] = literal
+    return kept[:count].copy(), reads[:, :count].copy(), literals
 
 
 @njit(cache=True, nogil=True)
-def _schedule(inputs, operations, operands, outputs):  # type: ignore[no-untyped-def]
+def _schedule(inputs, operations, operands, uses, level):  # type: ignore[no-untyped-def]
     """Code in evaluation order, its operations, the slot of every lowered node, and the number of slots."""
     count, first = operations.size, inputs + 1
-    uses = np.zeros(first + count, np.int32)
-    for i in range(outputs.size):
-        uses[outputs[i]] += 1
-    live = 0
-    for g in range(count - 1, -1, -1):
-        if uses[first + g]:
-            live += 1
-            uses[operands[0, g]] += 1
-            uses[operands[1, g]] += 1
-    level = np.zeros(first + count, np.int32)
-    depth = 0
+    live, depth = 0, 0
     for g in range(count):
         if uses[first + g]:
-            level[first + g] = 1 + max(level[operands[0, g]], level[operands[1, g]])
+            live += 1
             depth = max(depth, level[first + g])
     starts = np.zeros(depth + 2, np.int64)
     for g in range(count):

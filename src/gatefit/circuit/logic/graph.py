@@ -75,6 +75,21 @@ def _count_readers(first, gates, operands, count):
                 count[operands[1, i]] += 1
 
 
+def without_dead(graph: Graph, outputs: Int32[np.ndarray, " outputs"]) -> tuple[Graph, Int32[np.ndarray, " outputs"]]:
+    """The live gates alone, and the outputs there; a gate's operand that it ignores becomes the one that it reads."""
+    first = 1 + graph.inputs
+    live = readers(graph, outputs)[first:] > 0
+    if live.all():
+        return graph, outputs
+    number = np.arange(graph.nodes, dtype=np.int32)
+    number[first:] = graph.inputs + np.cumsum(live)
+    gates, (a, b) = graph.gates[live], graph.operands[:, live]
+    reads_a, reads_b = DEPENDS_ON_A[gates], DEPENDS_ON_B[gates]
+    # A constant reads the first input, which is there in any case, and ignores it.
+    a, b = np.where(reads_a, a, np.where(reads_b, b, 1)), np.where(reads_b, b, np.where(reads_a, a, 1))
+    return Graph(graph.inputs, gates, number[np.stack([a, b])]), number[outputs]
+
+
 def as_nodes(graph: Graph, literals: Int64[np.ndarray, " outputs"]) -> tuple[Graph, Int64[np.ndarray, " outputs"]]:
     """A graph in which every one of the literals is a node of its own accord, and these nodes.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int32, Int64, UInt8
 
+from gatefit.circuit.logic.graph import Graph
 from gatefit.circuit.logic.literals import normal_gate
 from gatefit.compiled import njit
 from gatefit.gates import COMPLEMENT
@@ -137,3 +138,29 @@ def dereference(net, node, times):
                 net.stack[top] = below
                 top += 1
     return died
+
+
+def share(graph: Graph, merged: Int64[np.ndarray, " nodes"] | None = None) -> tuple[Graph, Int64[np.ndarray, " nodes"]]:
+    """A graph with every gate once, in normal form, and the literal there that each node has become.
+
+    ``merged`` gives nodes that are known to equal a literal of a smaller node, or a constant; others their own literal.
+    """
+    net = empty_network(graph.inputs, graph.nodes)
+    merged = 2 * np.arange(graph.nodes) if merged is None else merged
+    literals = np.empty(graph.nodes, np.int64)
+    _share(net, graph.gates, graph.operands, merged, literals)
+    kept = slice(net.first, int(net.used[0]))
+    return Graph(graph.inputs, net.gates[kept], net.operands[:, kept]), literals
+
+
+@njit(cache=True)
+def _share(net, gates, operands, merged, literals):
+    for node in range(len(literals)):
+        known = merged[node]
+        if node < net.first:
+            literals[node] = 2 * node
+        elif known == 2 * node:
+            i = node - net.first
+            literals[node] = make(net, gates[i], literals[operands[0, i]], literals[operands[1, i]])
+        else:
+            literals[node] = literals[known >> 1] ^ (known & 1)

@@ -6,9 +6,10 @@ import numpy as np
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.graph import Graph
+from gatefit.circuit.logic.hashing import share
 from gatefit.circuit.logic.words import PATTERNS, signatures
 from gatefit.circuit.passes.assemble import assemble
-from gatefit.circuit.passes.structural import merge_duplicates, remove_dead, share
+from gatefit.circuit.passes.structural import merge_duplicates, remove_dead
 from gatefit.circuit.prove.sweeper import sweep
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B
 

@@ -16,12 +16,12 @@ from jaxtyping import Int32, UInt8, UInt16
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.graph import Graph, readers
-from gatefit.circuit.logic.hashing import dereference, empty_network, find, make, reference
+from gatefit.circuit.logic.hashing import dereference, empty_network, find, make, reference, share
 from gatefit.circuit.logic.literals import FALSE, normal_gate
 from gatefit.circuit.logic.words import gate_of_words
 from gatefit.circuit.passes.assemble import assemble
 from gatefit.circuit.passes.library import library
-from gatefit.circuit.passes.structural import remove_dead, share
+from gatefit.circuit.passes.structural import remove_dead
 from gatefit.compiled import njit
 
 CUTS_PER_NODE = 12

@@ -21,11 +21,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.logic.graph import Graph, readers
-from gatefit.circuit.logic.hashing import empty_network, make
+from gatefit.circuit.logic.graph import Graph, without_dead
+from gatefit.circuit.logic.hashing import share
 from gatefit.circuit.logic.literals import OF_EQUALS, absorb
 from gatefit.circuit.passes.assemble import assemble
 from gatefit.compiled import njit
@@ -77,49 +76,10 @@ def merge_duplicates(circuit: Circuit) -> Circuit:
 
 def remove_dead(circuit: Circuit) -> Circuit:
     """Drop gates that no output depends on; operands that a gate ignores do not count as read."""
-    live = live_gates(circuit)
-    if live.all():
+    graph, outputs = without_dead(Graph.of(circuit), circuit.outputs + 1)
+    if graph.gates.size == circuit.gates.size:
         return circuit
-    number = np.empty(circuit.nodes, np.int32)
-    number[: circuit.inputs] = np.arange(circuit.inputs)
-    number[circuit.inputs :] = circuit.inputs - 1 + np.cumsum(live, dtype=np.int32)
-    gates, (a, b) = circuit.gates[live], circuit.operands[:, live]
-    reads_a, reads_b = DEPENDS_ON_A[gates], DEPENDS_ON_B[gates]
-    constant = ~(reads_a | reads_b)
-    a, b = np.where(reads_a, a, b), np.where(reads_b, b, a)
-    operands = np.where(constant, 0, number[np.stack([a, b])])
-    return replace(circuit, gates=gates, operands=operands, outputs=number[circuit.outputs])
-
-
-def live_gates(circuit: Circuit) -> Bool[np.ndarray, " gates"]:
-    """Which gates some output depends on through the operands that gates really read."""
-    return readers(Graph.of(circuit), circuit.outputs + 1)[1 + circuit.inputs :] > 0
-
-
-def share(graph: Graph, merged: Int64[np.ndarray, " nodes"] | None = None) -> tuple[Graph, Int64[np.ndarray, " nodes"]]:
-    """A graph with every gate once, in normal form, and the literal there that each node has become.
-
-    ``merged`` gives nodes that are known to equal a literal of a smaller node, or a constant; others their own literal.
-    """
-    net = empty_network(graph.inputs, graph.nodes)
-    merged = 2 * np.arange(graph.nodes) if merged is None else merged
-    literals = np.empty(graph.nodes, np.int64)
-    _share(net, graph.gates, graph.operands, merged, literals)
-    kept = slice(net.first, int(net.used[0]))
-    return Graph(graph.inputs, net.gates[kept], net.operands[:, kept]), literals
-
-
-@njit(cache=True)
-def _share(net, gates, operands, merged, literals):
-    for node in range(len(literals)):
-        known = merged[node]
-        if node < net.first:
-            literals[node] = 2 * node
-        elif known == 2 * node:
-            i = node - net.first
-            literals[node] = make(net, gates[i], literals[operands[0, i]], literals[operands[1, i]])
-        else:
-            literals[node] = literals[known >> 1] ^ (known & 1)
+    return replace(circuit, gates=graph.gates, operands=graph.operands - 1, outputs=outputs - 1)
 
 
 def _walk(circuit: Circuit, rules: int) -> Circuit:
