@@ -70,7 +70,7 @@ def main() -> None:
         kind = NaiveMixture if method == "torch-naive-mixture" else FeatureMajor
         layers = network.gate_layers
         model = kind(
-            [layer.wiring for layer in layers],
+            [layer.wiring.committed() for layer in layers],
             [layer.method.latent for layer in layers],
             shape["classes"],
             network.readout.temperature,

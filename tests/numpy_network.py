@@ -77,7 +77,7 @@ def activations(network, x, coefficients):
     """(a, b, z) of every layer, z after the activation."""
     h, found = x.astype(float), []
     for layer, c in zip(network.gate_layers, coefficients, strict=True):
-        a, b = (h[:, row] for row in layer.wiring.numpy())
+        a, b = (h[:, row] for row in layer.wiring.committed().numpy())
         z = c[:, 0] + c[:, 1] * a + c[:, 2] * b + c[:, 3] * a * b
         h = sigmoid(z) if layer.method.has_activation else z
         found.append((a, b, h))
@@ -97,7 +97,7 @@ def coefficient_gradients(network, x, targets, coefficients):
             delta = delta * h * (1 - h)
         found.append(np.stack([delta.sum(0), (delta * a).sum(0), (delta * b).sum(0), (delta * a * b).sum(0)], axis=1))
         before = np.zeros((samples, layer.inputs))
-        first, second = layer.wiring.numpy()
+        first, second = layer.wiring.committed().numpy()
         np.add.at(before.T, first, (delta * (c[:, 1] + c[:, 3] * b)).T)
         np.add.at(before.T, second, (delta * (c[:, 2] + c[:, 3] * a)).T)
         delta = before

@@ -42,14 +42,26 @@ def bits_of(batch, inputs, seed=0):
     return values, pack(values)
 
 
-def plain_scores(values, wirings, coefficients, classes, sigmoid=False):
+def owners_of(gates, seed=0):
+    """About three gates share a row; every row is some gate's."""
+    rows = -(-gates // 3)
+    order = torch.randperm(gates, generator=torch.Generator().manual_seed(seed))
+    return (torch.arange(gates, dtype=torch.int32) % rows)[order]
+
+
+def plain_scores(values, wirings, coefficients, classes, sigmoid=False, votes=(), owners=(), changing=()):
     """The definition: one polynomial a gate, layer after layer, then sums over groups."""
     x = torch.as_tensor(values).to(coefficients[0].dtype)
-    for wiring, c in zip(wirings, coefficients, strict=True):
+    owners = owners or [None] * len(wirings)
+    scores = 0
+    for number, (wiring, c, owner) in enumerate(zip(wirings, coefficients, owners, strict=True), 1):
+        c = c if owner is None else c[owner.long()]
         a, b = x[:, wiring[0].long()], x[:, wiring[1].long()]
         x = c[:, 0] + c[:, 1] * a + c[:, 2] * b + c[:, 3] * a * b
         x = torch.sigmoid(x) if sigmoid else x
-    return x if classes is None else x.unflatten(1, (classes, x.shape[1] // classes)).sum(-1)
+        if number in (votes or [len(wirings)]):
+            scores = scores + (x if classes is None else x.unflatten(1, (classes, x.shape[1] // classes)).sum(-1))
+    return scores
 
 
 def gradients(scores, delta, coefficients):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.bits import PackedBatch, gather, group_counts, pack, pack_rows, unpack, unpack_features, unpack_rows
+from gatefit.bits import PackedBatch, gather, pack, pack_rows, unpack, unpack_features, unpack_rows
 
 
 def random_bits(samples, bits, seed=0):
@@ -59,13 +59,6 @@ def test_other_arrays_are_refused(values):
     assert isinstance(pack(np.zeros((1, 1), dtype=bool)), PackedBatch)
 
 
-@given(sizes, st.integers(1, 40), st.integers(1, 5))
-def test_group_counts(samples, size, groups):
-    values = random_bits(samples, size * groups)
-    counts = group_counts(pack(values), groups)
-    assert (counts == values.reshape(samples, groups, size).sum(-1)).all()
-
-
 def test_no_samples():
     packed = pack(np.zeros((0, 5), dtype=bool))
     assert len(packed) == 0
@@ -97,5 +90,3 @@ def test_what_does_not_fit_together_is_refused():
         PackedBatch(np.zeros((2, 3), dtype=np.int64), 100)
     with pytest.raises(ValueError, match=r"100 samples need 2 words, got 3"):
         PackedBatch(np.zeros((3, 3), dtype=np.uint64), 100)
-    with pytest.raises(ValueError, match=r"70 bits cannot be divided into 3 equal groups"):
-        group_counts(pack(random_bits(5, 70)), 3)

@@ -26,11 +26,11 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Equivalent, Undecided, prove
 from gatefit.encoders import Thermometer, Threshold
 from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
-from gatefit.estimators.networks import every_pair_wiring
 from gatefit.estimators.training_set import merge_rows
 from gatefit.harden import harden
 from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
+from gatefit.wirings import every_pair_wiring
 
 SMALL = {"width": 120, "depth": 3, "steps": 60, "threads": 1}
 
@@ -305,7 +305,7 @@ def test_warm_start_goes_on(iris):
     assert model.n_iter_ == 50
     assert [row["step"] for row in model.history_] == [20, 50]
     assert model.encoder_ is encoder
-    assert torch.equal(model.network_.layers[0].wiring, first["layers.0.wiring"])
+    assert torch.equal(model.network_.layers[0].wiring.committed(), first["layers.0.wiring.pairs"])
     assert not torch.equal(model.network_.layers[0].method.latent, first["layers.0.method.latent"])
     assert not np.array_equal(model.decision_function(X_test), scores)
     cold = classifier(steps=30).fit(X, y)

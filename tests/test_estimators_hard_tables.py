@@ -118,14 +118,15 @@ def test_three_quarters_of_the_first_layer_read_only_preferred_bits():
     X, y = make_classification(20_000, 12, n_informative=2, n_redundant=0, n_clusters_per_class=1, random_state=0)
     model = LogicGateClassifier(**{**SMALL, "width": 100}).fit(X, y)
     features = np.array([rule.feature for rule in model.encoder_.rules])
-    read = features[model.network_.layers[0].wiring.numpy()]
+    read = features[model.network_.layers[0].wiring.committed().numpy()]
     relevant = np.unique(read, return_counts=True)
     informative = relevant[0][np.argsort(-relevant[1])[:2]]
     assert np.isin(read, informative).all(axis=0).sum() >= 75
     assert len(np.unique(read)) == 12
-    assert (model.network_.layers[0].wiring[0] != model.network_.layers[0].wiring[1]).all()
+    first, second = model.network_.layers[0].wiring.committed()
+    assert (first != second).all()
     unique = LogicGateClassifier(**{**SMALL, "width": 100}, wiring="unique").fit(X, y)
-    assert np.isin(features[unique.network_.layers[0].wiring.numpy()], informative).all(axis=0).sum() < 30
+    assert np.isin(features[unique.network_.layers[0].wiring.committed().numpy()], informative).all(axis=0).sum() < 30
 
 
 def test_one_sided_targets_are_told_by_their_largest_class():

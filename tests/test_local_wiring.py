@@ -7,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatefit.datasets import load_dataset
-from gatefit.local_wiring import hilbert_index, image_order, local_wirings
 from gatefit.network import LogicNetwork
+from gatefit.randomness import stream
 from gatefit.training.config import RunConfig
 from gatefit.training.runs import build_network
-from gatefit.wirings import coverage
+from gatefit.wirings import WiringContext, WiringOptions, coverage, local_wiring
+from gatefit.wirings.local import hilbert_index, image_order
+
+
+def local_wirings(inputs, width, depth, classes, **options):
+    """The wiring of every layer of a network."""
+    place = {"depth": depth, "classes": classes, "options": WiringOptions(**options)}
+    return [
+        local_wiring(WiringContext(size, width, stream(0, f"wiring/{i}"), layer=i, **place))
+        for i, size in enumerate([inputs, *[width] * (depth - 1)])
+    ]
 
 
 @given(st.integers(2, 60), st.integers(1, 15), st.integers(1, 4), st.integers(1, 4), st.integers(1, 40))
@@ -74,12 +84,14 @@ def test_a_configuration_makes_the_same_network_again_and_another_seed_another()
     first, again = build_network(config, data), build_network(config, data)
     other = build_network(RunConfig(dataset="digits", width=300, depth=3, wiring="local", reach=8, wiring_seed=1), data)
     for a, b, c in zip(first.gate_layers, again.gate_layers, other.gate_layers, strict=True):
-        assert torch.equal(a.wiring, b.wiring)
-        assert not torch.equal(a.wiring, c.wiring)
-    pixel = torch.tensor([rule.feature for rule in data.encoder.rules])[first.gate_layers[0].wiring.long()]
+        assert torch.equal(a.wiring.committed(), b.wiring.committed())
+        assert not torch.equal(a.wiring.committed(), c.wiring.committed())
+    pixel = torch.tensor([rule.feature for rule in data.encoder.rules])[first.gate_layers[0].wiring.committed().long()]
     far = (pixel[0] % 8 - pixel[1] % 8).abs() + (pixel[0] // 8 - pixel[1] // 8).abs()
     assert far.double().mean() < 3, "two random pixels of 8 x 8 are 5.3 apart"
-    assert LogicNetwork.from_state_dict(first.state_dict()).configuration["wiring"] == "explicit"
+    restored = LogicNetwork.from_state_dict(first.state_dict())
+    assert restored.configuration["wiring"] == "local"
+    assert torch.equal(restored.gate_layers[0].wiring.committed(), first.gate_layers[0].wiring.committed())
 
 
 def test_bad_input_is_refused_in_words():

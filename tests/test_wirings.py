@@ -2,16 +2,32 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatefit.wirings import WIRINGS, coverage, explicit_wiring, make_wiring, random_wiring, stride_wiring, unique_wiring
+from gatefit.wirings import (
+    WIRINGS,
+    FixedWiring,
+    WiringContext,
+    WiringOptions,
+    coverage,
+    explicit_wiring,
+    make_wiring,
+    random_wiring,
+    stride_wiring,
+    unique_wiring,
+)
 
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def made(wiring, inputs, gates, seed=0, **place):
+    return make_wiring(wiring, WiringContext(inputs, gates, generator(seed), **place))
 
 
 def pairs(wiring):
@@ -64,19 +80,19 @@ def test_random_is_balanced_and_never_reads_one_input_twice(inputs, gates, seed)
 
 @pytest.mark.parametrize("name", WIRINGS)
 def test_same_seed_same_wiring(name):
-    assert torch.equal(
-        make_wiring(name, 50, 60, generator=generator(1)), make_wiring(name, 50, 60, generator=generator(1))
-    )
+    one, two = (made(name, 50, 60, seed=1).committed() for _ in range(2))
+    assert torch.equal(one, two)
+    assert one.dtype == torch.int32
 
 
 @pytest.mark.parametrize("name", WIRINGS)
 def test_fewer_gates_than_half_the_inputs_warn_and_report_the_coverage(name):
     with pytest.warns(UserWarning, match=r"10 gates read at most 20 of 100 inputs \(coverage 20.0%\); use 50 gates"):
-        wiring = make_wiring(name, 100, 10, generator=generator())
-    assert coverage(wiring, 100) == 0.2
+        wiring = made(name, 100, 10)
+    assert coverage(wiring.committed(), 100) == 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make_wiring(name, 100, 50, generator=generator())
+        made(name, 100, 50)
 
 
 def test_sparse_unique_wiring_differs_between_seeds():
@@ -86,7 +102,25 @@ def test_sparse_unique_wiring_differs_between_seeds():
 
 def test_explicit_wiring_is_kept():
     own = torch.tensor([[0, 1, 2], [3, 3, 3]])
-    assert torch.equal(make_wiring(own, 4, 3, generator=generator()), own.int())
+    for choice in (own, FixedWiring(own, 4), lambda context: own):
+        assert torch.equal(made(choice, 4, 3).committed(), own.int())
+
+
+def test_a_wiring_reads_what_it_commits_to():
+    wiring, x = made("unique", 6, 4), torch.rand(5, 6, generator=generator())
+    a, b = wiring.read(x)
+    assert torch.equal(a, x[:, wiring.committed()[0].long()])
+    assert torch.equal(b, x[:, wiring.committed()[1].long()])
+
+
+def test_auto_reads_every_pair_before_any_again_and_prefers_inputs():
+    assert sorted(pairs(made("auto", 4, 13).committed())[:6]) == sorted(pairs(stride_wiring(4, 6)))
+    assert made("auto", 1, 3).committed().tolist() == [[0, 0, 0], [0, 0, 0]]
+    preferred = WiringOptions(preferred=np.array([3, 17, 40]))
+    first = made("auto", 60, 100, depth=2, options=preferred).committed()
+    assert np.isin(first.numpy(), preferred.preferred).all(axis=0).sum() >= 75
+    second = made("auto", 60, 100, layer=1, depth=2, options=preferred).committed()
+    assert torch.equal(second, made("unique", 60, 100).committed())
 
 
 @pytest.mark.parametrize(
@@ -96,9 +130,15 @@ def test_explicit_wiring_is_kept():
         (lambda: unique_wiring(3, 4, generator=generator()), ValueError, r"3 different pairs, got 4 gates"),
         (lambda: random_wiring(1, 4, generator=generator()), ValueError, r"reads two different inputs, got 1 in all"),
         (lambda: random_wiring(5, 0, generator=generator()), ValueError, r"at least one gate, got 0"),
-        (lambda: make_wiring("grid", 4, 4, generator=generator()), ValueError, r"unknown wiring 'grid'; choose one of"),
+        (lambda: made("grid", 4, 4), ValueError, r"unknown wiring 'grid'; choose one of"),
         (lambda: explicit_wiring(torch.zeros(2, 3), 4, 3), TypeError, r"must hold integers, got torch.float32"),
         (lambda: explicit_wiring(torch.zeros(2, 4).int(), 4, 3), ValueError, r"\(2, 3\), got \(2, 4\)"),
+        (lambda: made(lambda _: 7, 4, 3), TypeError, r"a tensor \(2, gates\) or a gatefit.wirings.Wiring, got int"),
+        (
+            lambda: made(FixedWiring(torch.zeros(2, 3).int(), 9), 4, 3),
+            ValueError,
+            r"the layer has 4 inputs and 3 gates, got a wiring of 9 inputs for 3 gates",
+        ),
         (lambda: explicit_wiring(torch.full((2, 3), 4), 4, 3), ValueError, r"inputs from 0 to 3, got 4 to 4"),
     ],
 )

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from gatefit.datasets import load_dataset
     from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
     from gatefit.gates import Gate
-    from gatefit.network import GateLayer, LogicNetwork
+    from gatefit.layers import GateLayer
+    from gatefit.network import LogicNetwork
 
 _HOMES = {
     "Circuit": "gatefit.circuit.ir",
     "Counterexample": "gatefit.circuit.prove",
     "Equivalent": "gatefit.circuit.prove",
     "Gate": "gatefit.gates",
-    "GateLayer": "gatefit.network",
+    "GateLayer": "gatefit.layers",
     "LogicGateClassifier": "gatefit.estimators",
     "LogicGateRegressor": "gatefit.estimators",
     "LogicNetwork": "gatefit.network",

@@ -10,6 +10,7 @@ together. From one to the other is a transpose of 64 x 64 bits. Bits beyond the 
 # mypy: disable-error-code="no-untyped-def"
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
@@ -76,31 +77,24 @@ def _unpack_features(words, values):
                 row[s] = one if (own >> np.uint64(s)) & np.uint64(1) else zero
 
 
-@_kernel
-def _count(words, counts):
-    """counts[group, s] = how many bits of the group are set in sample s."""
-    size = words.shape[1] // counts.shape[0]
-    total = np.empty(64, dtype=np.int32)
-    for word in range(words.shape[0]):
-        samples = min(64, counts.shape[1] - 64 * word)
-        for group in range(counts.shape[0]):
-            total[:] = 0
-            for b in range(group * size, (group + 1) * size):
-                own = words[word, b]
-                for s in range(64):
-                    total[s] += np.int32((own >> np.uint64(s)) & np.uint64(1))
-            counts[group, 64 * word : 64 * word + samples] = total[:samples]
-
-
 @dataclass(frozen=True, eq=False)
 class PackedBatch:
-    """A batch of Boolean samples, sixty-four to a word."""
+    """A batch of Boolean samples, sixty-four to a word.
 
-    words: UInt64[np.ndarray, "words bits"]
+    The words may lie in an int64 tensor of torch instead, on any device (``ops.batches.on_device``): it has no
+    arithmetic on uint64, and for bits the two are the same.
+    """
+
+    words: Any
+    """uint64 (words, bits)."""
     samples: int
 
     def __post_init__(self) -> None:
-        if self.words.dtype != np.uint64 or self.words.ndim != 2 or not self.words.flags.c_contiguous:
+        if isinstance(self.words, np.ndarray):
+            fits = self.words.dtype == np.uint64 and self.words.flags.c_contiguous
+        else:
+            fits = str(self.words.dtype) == "torch.int64" and self.words.is_contiguous()
+        if not fits or self.words.ndim != 2:
             raise TypeError(
                 f"a packed batch needs contiguous uint64 words (words, bits), got {self.words.dtype} of shape "
                 f"{self.words.shape}; make it with pack() or gather()"
@@ -163,15 +157,6 @@ def unpack_features(batch: PackedBatch, dtype: type[np.generic] = np.float32) ->
     result = np.empty((batch.bits, batch.samples), dtype=dtype)
     _unpack_features(batch.words, result)
     return result
-
-
-def group_counts(batch: PackedBatch, groups: int) -> Int[np.ndarray, "samples groups"]:
-    """How many bits are set in each of ``groups`` equal groups of neighbouring bits."""
-    if groups < 1 or batch.bits % groups:
-        raise ValueError(f"{batch.bits} bits cannot be divided into {groups} equal groups")
-    counts = np.empty((groups, batch.samples), dtype=np.int32)
-    _count(batch.words, counts)
-    return counts.T
 
 
 def _matrix(values: np.ndarray) -> np.ndarray:

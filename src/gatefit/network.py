@@ -1,31 +1,40 @@
-"""Logic gate networks as torch modules: layers of gates, then a readout.
+"""Logic gate networks as torch modules: layers, then a readout.
 
-    layer     z = act(c_0 + c_a a + c_b b + c_ab ab)     train(): c = method.coefficients();  eval(): c = G[gates]
     network   x (batch, inputs) -> layer -> ... -> layer -> readout (batch, classes)
+    reads     layer l reads the layer below, or the outputs of several sources side by side (skips)
+    votes     the readout reads the last layer, or several; gates of one class side by side, layer after layer
 
-``eval()`` is the deployed Boolean network: what ``harden`` copies into a circuit, to the bit. The soft forward
-pass of a trained network is an explicit metric (``soft_scores``), not a third mode. The state_dict holds all there
-is: parameters, wiring, encoder, class names and the configuration to build the network again.
+Sources are numbered: 0 is the network's input, l the l-th layer. ``eval()`` is the deployed Boolean network: what
+``harden`` copies into a circuit, to the bit. The soft forward pass of a trained network is an explicit metric
+(``soft_scores``), not a third mode. The state_dict holds all there is: parameters, wiring, encoder, class names and the
+configuration to build the network again.
 """
 
+import contextlib
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gatefit._requires import require
 
 require("torch", "train", "training")
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
+from gatefit.layers import LAYERS, GateLayer, Layer
+from gatefit.layers.gates import saved_pairs
 from gatefit.methods import METHODS, Method, resolve_method
-from gatefit.ops.gate_layer import gate_layer
+from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
+from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import Implementation, Implemented
-from gatefit.ops.stack import Batch, eval_scores, train_layer, train_scores
-from gatefit.quantise import codebook
+from gatefit.ops.soft_stack import soft_stack
+from gatefit.ops.stacks import Stack
 from gatefit.randomness import stream
 from gatefit.readouts import (
     READOUTS,
@@ -35,7 +44,7 @@ from gatefit.readouts import (
     RegressionReadout,
     automatic_temperature,
 )
-from gatefit.wirings import coverage, make_wiring
+from gatefit.wirings import Wiring, WiringChoice, WiringContext, WiringOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,71 +54,38 @@ HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "t
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
 
-class GateLayer(Implemented):
-    """``gates`` two-input gates over ``inputs`` nodes, with fixed wiring and one gate method."""
-
-    wiring: Tensor
-
-    def __init__(
-        self,
-        inputs: int,
-        gates: int,
-        *,
-        method: str | type[Method] = "multilinear-covjac",
-        wiring: str | Int[Tensor, "2 gates"] = "unique",
-        generator: torch.Generator,
-        wiring_generator: torch.Generator | None = None,
-        implementation: str | Implementation = "auto",
-        **method_options: Any,
-    ) -> None:
-        super().__init__()
-        self.inputs, self.gates = inputs, gates
-        wired = make_wiring(wiring, inputs, gates, generator=wiring_generator or generator)
-        self.register_buffer("wiring", wired)
-        self.method = resolve_method(method)(gates, generator=generator, **method_options)
-        self.implementation = implementation
-
-    def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch gates"]:
-        """Soft or straight-through in training, Boolean in eval."""
-        if self.training:
-            return train_layer(x, self, self.implementation)
-        return gate_layer(x, self.wiring, self.coefficients(), implementation=self.implementation)
-
-    def coefficients(self) -> Float[Tensor, "gates 4"]:
-        """The method's in training; the deployed gates' in eval."""
-        if self.training:
-            return self.method.coefficients()
-        latent = self.method.latent
-        return codebook(latent.dtype, latent.device)[self.method.gates().long()]
-
-    @property
-    def coverage(self) -> float:
-        """The fraction of inputs that some gate reads."""
-        return coverage(self.wiring, self.inputs)
-
-    def extra_repr(self) -> str:
-        """Shown by ``print(network)``."""
-        return f"inputs={self.inputs}, gates={self.gates}"
-
-
 class LogicNetwork(Implemented):
-    """``depth`` layers of ``width`` gates and a readout.
+    """Layers and a readout: ``depth`` layers of ``width`` gates, layers of the widths in a list, or ``layers``.
 
     ``seed`` draws the parameters, ``wiring_seed`` the wiring: the paper fixes one and varies the other.
-    ``wiring`` is a name, or one explicit tensor (2, width) a layer. ``method`` is a name, or a class of your own.
-    Regression: ``readout="regression"``, classes=1.
+    ``wiring`` is a name (``gatefit.wirings``), a class of your own, or one tensor (2, gates) or ``Wiring`` a layer;
+    ``wiring_options`` are what it may know. ``method`` is a name, or a class of your own. Regression:
+    ``readout="regression"``, classes=1; a ``Readout`` of your own is given as the module that it is.
+
+    ``reads`` names the sources of each layer, ``votes`` those of the readout: 0 is the network's input, l the l-th
+    layer, counted from 1. A layer reads its sources side by side, in the order named. The default is a plain stack,
+    reads=[[0], [1], ...] and votes="last"; votes="all" lets every layer vote. Where several vote, the readout sees the
+    gates class by class: of each class first the first voting layer's, then the next one's.
+
+        LogicNetwork(784, 10, width=[2000, 1000], votes="all")
+        LogicNetwork(784, 10, 2000, 2, reads=[[0], [0, 1]])        the second layer reads the input too
+        LogicNetwork(layers=[GateLayer(784, 2000, generator=g), MyLayer(2000, 500)], classes=10)
     """
 
     def __init__(
         self,
-        inputs: int,
-        classes: int,
-        width: int,
-        depth: int,
+        inputs: int | None = None,
+        classes: int | None = None,
+        width: int | Sequence[int] | None = None,
+        depth: int | None = None,
         *,
+        layers: Sequence[Layer] | None = None,
+        reads: Sequence[Sequence[int]] | None = None,
+        votes: str | Sequence[int] = "last",
         method: str | type[Method] = "multilinear-covjac",
-        wiring: str | Sequence[Int[Tensor, "2 gates"]] = "unique",
-        readout: str = "group-sum",
+        wiring: WiringChoice | Sequence[Int[Tensor, "2 gates"] | Wiring] = "unique",
+        wiring_options: WiringOptions | None = None,
+        readout: str | Readout = "group-sum",
         readout_temperature: float | str = "auto",
         target_range: tuple[float, float] = (0.0, 1.0),
         seed: int = 0,
@@ -121,75 +97,225 @@ class LogicNetwork(Implemented):
         **method_options: Any,
     ) -> None:
         super().__init__()
-        if depth < 1:
-            raise ValueError(f"a network needs at least one layer, got depth={depth}")
+        if layers is None:
+            inputs, widths = _sizes(inputs, classes, width, depth)
+        else:
+            if width is not None or depth is not None or method_options:
+                given = [*(["width"] if width is not None else []), *(["depth"] if depth is not None else [])]
+                raise TypeError(
+                    f"layers say their own sizes and methods, got {', '.join([*given, *method_options])} too"
+                )
+            inputs, widths = _sizes_of(layers, inputs)
         if encoder is not None and encoder.bits != inputs:
             raise ValueError(
                 f"the encoder makes {encoder.bits} bits, the network reads {inputs}; use inputs={encoder.bits}"
             )
-        explicit = not isinstance(wiring, str)
-        if explicit and len(wiring) != depth:
-            raise ValueError(f"an explicit wiring needs one tensor a layer: got {len(wiring)} for depth={depth}")
+        self.inputs, self.widths = inputs, widths
+        self.reads, self.votes = _checked_sources(reads, votes, len(widths))
         # First the readout: its error about widths should not wait for the layers to be built.
-        self.readout = _make_readout(readout, width, classes, readout_temperature, target_range)
-        self.inputs, self.classes, self.width, self.depth = inputs, classes, width, depth
+        voters = sum(self._size(source) for source in self.votes)
+        self.readout = _make_readout(readout, voters, classes, readout_temperature, target_range)
+        self.classes = self.readout.classes
+        self.ballot: Tensor | None
+        self.register_buffer("ballot", self._ballot(), persistent=False)
         self.encoder, self.class_names = encoder, tuple(class_names)
-        kind = resolve_method(method)
-        self.layers = nn.ModuleList(
-            GateLayer(
-                inputs if i == 0 else width,
-                width,
-                method=kind,
-                wiring=wiring[i] if explicit else wiring,  # type: ignore[arg-type]
-                generator=stream(seed, f"parameters/{i}"),
-                wiring_generator=stream(wiring_seed, f"wiring/{i}"),
-                implementation=implementation,
-                dtype=dtype,
-                **method_options,
-            )
-            for i in range(depth)
-        )
-        self.readout.to(dtype)
+        sources = [sum(map(self._size, each)) for each in self.reads]
+        if layers is None:
+            kind = resolve_method(method)
+            context = WiringContext(
+                inputs, 0, torch.Generator(), depth=len(widths), classes=self.classes, seed=wiring_seed,
+                options=wiring_options or WiringOptions(),
+            )  # fmt: skip
+            layers = [
+                GateLayer(
+                    size,
+                    gates,
+                    method=kind,
+                    wiring=choice,
+                    wiring_context=replace(
+                        context, inputs=size, gates=gates, layer=i, generator=context.stream(str(i))
+                    ),
+                    generator=stream(seed, f"parameters/{i}"),
+                    dtype=dtype,
+                    **method_options,
+                )
+                for i, (size, gates, choice) in enumerate(
+                    zip(sources, widths, _wiring_choices(wiring, len(widths)), strict=True)
+                )
+            ]
+            made: dict[str, Any] = {
+                "inputs": inputs,
+                "classes": self.classes,
+                "width": widths[0] if len(set(widths)) == 1 else list(widths),
+                "depth": len(widths),
+                "method": kind.name,
+                "wiring": _wiring_name(wiring),
+            }
+        else:
+            made = {"inputs": inputs, "classes": self.classes, "layers": [layer.configuration() for layer in layers]}
+        for number, (layer, size) in enumerate(zip(layers, sources, strict=True), 1):
+            if layer.inputs != size:
+                raise ValueError(f"layer {number} has {layer.inputs} inputs, but what it reads gives {size}")
+        self.layers = nn.ModuleList(layers)
+        self.readout.to(self.dtype)
         self.implementation = implementation
         self.configuration: dict[str, Any] = {
-            "inputs": inputs,
-            "classes": classes,
-            "width": width,
-            "depth": depth,
-            "method": kind.name,
-            "wiring": "explicit" if explicit else wiring,
-            "readout": readout,
+            **made,
+            "readout": readout if isinstance(readout, str) else type(readout).__name__,
             "readout_temperature": readout_temperature,
             "target_range": list(target_range),
             "seed": seed,
             "wiring_seed": wiring_seed,
+            **({} if self._sequential else {"reads": [list(each) for each in self.reads]}),
+            **({} if self.votes == (len(widths),) else {"votes": list(self.votes)}),
             **method_options,
         }
 
     @property
+    def width(self) -> int:
+        """The outputs of the widest layer."""
+        return max(self.widths)
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return len(self.widths)
+
+    @property
+    def wired_layers(self) -> list[tuple[Layer, tuple[int, ...]]]:
+        """Every layer with the sources that it reads."""
+        return list(zip(self.layers, self.reads, strict=True))  # type: ignore[arg-type]
+
+    @property
     def gate_layers(self) -> list[GateLayer]:
-        """The layers, typed."""
-        return [layer for layer in self.layers if isinstance(layer, GateLayer)]
+        """The layers that have a gate method, those inside other layers included."""
+        return [part for part in self.layers.modules() if isinstance(getattr(part, "method", None), Method)]  # type: ignore[misc]
 
     @property
     def dtype(self) -> torch.dtype:
         """The parameters' floating type."""
-        return self.gate_layers[0].method.latent.dtype
+        return next((p.dtype for p in self.layers.parameters() if p.is_floating_point()), torch.float32)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        tensors = itertools.chain(self.layers.parameters(), self.layers.buffers())
+        return next((tensor.device for tensor in tensors), torch.device("cpu"))
+
+    def _size(self, source: int) -> int:
+        return self.widths[source - 1] if source else self.inputs
+
+    @property
+    def _sequential(self) -> bool:
+        return self.reads == tuple((below,) for below in range(self.depth))
+
+    def _ballot(self) -> Tensor | None:
+        """The voters class by class, as places among the sources' outputs one after another; None: as they are."""
+        if len(self.votes) == 1:
+            return None
+        groups = self.readout.groups or self.readout.classes
+        sizes = [self._size(source) for source in self.votes]
+        if any(size % groups for size in sizes):
+            raise ValueError(
+                f"layers that vote together need widths that are multiples of {groups} classes, got {sizes}"
+            )
+        starts = np.cumsum([0, *sizes[:-1]])
+        places = [np.arange(size).reshape(groups, -1) + start for size, start in zip(sizes, starts, strict=True)]
+        return torch.from_numpy(np.concatenate(places, axis=1).ravel())
 
     def forward(self, x: Batch) -> Float[Tensor, "batch classes"]:
         """Scores: as trained in ``train()``, of the deployed Boolean network in ``eval()``.
 
         ``x`` is 0/1: a Boolean, uint8 or floating tensor (batch, inputs), or packed bits (``bits.PackedBatch``).
         """
-        return train_scores(self, x) if self.training else eval_scores(self, x)
+        return self.trained_scores(x) if self.training else self._deployed_scores(x)
 
     def soft_scores(self, x: Batch) -> Float[Tensor, "batch classes"]:
         """Scores of the network as it is trained, without gradients, whatever the mode."""
         with torch.no_grad():
-            return train_scores(self, x)
+            return self.trained_scores(x)
+
+    def layer_by_layer(self, x: Batch) -> Float[Tensor, "batch classes"]:
+        """Scores of the network as it is trained, by a call of each layer: forward hooks see what layers read and give.
+
+        ``forward`` gives the same scores, where it can by one function for all layers.
+        """
+        check_batch(x, self.inputs)
+        with _training(self.layers):
+            return self._scores(self.readout(self._voters(as_float(x, self.dtype, self.device))))
+
+    def trained_scores(self, x: Batch) -> Float[Tensor, "batch classes"]:
+        """Scores of the network as it is trained, whatever the mode."""
+        check_batch(x, self.inputs)
+        layers = self._stacked(x)
+        if layers is None or any(layer.wiring.learns for layer in layers):
+            return self.layer_by_layer(x)
+        methods = [layer.method for layer in layers]
+        activation = methods[0].activation_name
+        if activation is None or any(method.activation_name != activation for method in methods):
+            return self.layer_by_layer(x)
+        stack = self._stack_of(layers)
+        if all(method.boolean_forward for method in methods):
+            samples = [method.sample() for method in methods]
+            gates, coefficients = [gates for gates, _ in samples], [c for _, c in samples]
+            sums = boolean_stack(x, stack, gates, coefficients, implementation=self.implementation)
+        else:
+            coefficients = [method.coefficients() for method in methods]
+            sigmoid = activation == "sigmoid"
+            sums = soft_stack(x, stack, coefficients, sigmoid=sigmoid, implementation=self.implementation)
+        return self._scores(self.readout.from_sums(sums))
+
+    def _deployed_scores(self, x: Batch) -> Tensor:
+        check_batch(x, self.inputs)
+        if isinstance(x, Tensor) and x.is_floating_point():
+            odd = x[(x != 0) & (x != 1)]
+            if odd.numel():
+                raise ValueError(
+                    f"the deployed network reads bits 0 and 1, got {float(odd[0])}; encode the features first, "
+                    "or use soft_scores for values between"
+                )
+            x = x.bool()
+        layers = self._stacked(x)
+        if layers is None:
+            return self._scores(self.readout.deployed(self._voters(as_float(x, self.dtype, self.device))))
+        gates = [layer.method.gates() for layer in layers]
+        counts = boolean_counts(x, self._stack_of(layers), gates, implementation=self.implementation)
+        return self._scores(self.readout.deployed_from_sums(counts.to(self.dtype)))
+
+    def _stacked(self, x: Batch) -> list[GateLayer] | None:
+        """The layers, where one function computes them all: plain gates one above another, on bits."""
+        layers = [layer for layer in self.layers if type(layer).forward is GateLayer.forward]
+        whole = len(layers) == self.depth and self._sequential
+        counted = self.votes[-1] == self.depth and 0 not in self.votes
+        counted = counted and (len(self.votes) == 1 or self.readout.groups is not None)
+        return layers if whole and counted and are_bits(x) else None  # type: ignore[return-value]
+
+    def _stack_of(self, layers: Sequence[GateLayer]) -> Stack:
+        return Stack(
+            [layer.wiring.committed() for layer in layers],
+            groups=self.readout.groups,
+            votes=self.votes,
+            owners=[layer.owners for layer in layers],
+            changing=[layer.wiring.learns for layer in layers],
+        )
+
+    def _voters(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch voters"]:
+        """What the readout reads, by a call of each layer; what is not read any more is not kept."""
+        held = {0: x}
+        for number, (layer, sources) in enumerate(self.wired_layers, 1):
+            held[number] = layer(_joined([held[source] for source in sources]))
+            later = {source for each in (*self.reads[number:], self.votes) for source in each}
+            held = {source: value for source, value in held.items() if source in later}
+        voters = _joined([held[source] for source in self.votes])
+        return voters if self.ballot is None else voters.T[self.ballot].T
+
+    @staticmethod
+    def _scores(scores: Any) -> Tensor:
+        assert isinstance(scores, Tensor)
+        return scores
 
     def gates(self) -> list[UInt8[Tensor, "gates"]]:
-        """The deployed gate numbers of every layer."""
+        """The deployed gate numbers of every layer of gates."""
         return [layer.method.gates() for layer in self.gate_layers]
 
     def get_extra_state(self) -> Tensor:
@@ -223,10 +349,13 @@ class LogicNetwork(Implemented):
 
     def _meaning(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """What a configuration means: defaults written out, and without what the state itself holds."""
-        own = self.gate_layers[0].method
-        meaning = {**(own.options() if configuration.get("method") == own.name else {}), **configuration}
+        if "layers" in configuration:
+            parts = zip(configuration["layers"], self.layers, strict=False)
+            meaning = {**configuration, "layers": [_meaning_of(part, layer) for part, layer in parts]}
+        else:
+            meaning = _meaning_of(configuration, self.layers[0])
         if meaning.get("readout_temperature") == "auto":
-            meaning["readout_temperature"] = automatic_temperature(configuration["width"] // configuration["classes"])
+            meaning["readout_temperature"] = automatic_temperature(_voters(configuration) // configuration["classes"])
         # Wiring and parameters are loaded, and so is the range of a regression: how they began is their history.
         return {name: value for name, value in meaning.items() if name not in HISTORY}
 
@@ -237,23 +366,207 @@ class LogicNetwork(Implemented):
         *,
         implementation: str | Implementation = "auto",
         method: type[Method] | None = None,
+        wiring: WiringChoice | Sequence[Wiring] | None = None,
+        layers: Sequence[Layer] | None = None,
+        readout: Readout | None = None,
     ) -> "Self":
         """The network that a state_dict describes: no configuration has to be remembered beside it.
 
-        A state names its method; for one of your own give the class too, as ``method``.
+        A state names what it was made of; what is of your own is given again: the class of a ``method``, the class of a
+        ``wiring`` or one object a layer, all ``layers`` where one of them is yours, the ``readout``.
         """
         if "_extra_state" not in state:
             raise ValueError(
                 "this state_dict is not of a LogicNetwork: it has no _extra_state; save network.state_dict()"
             )
-        content = _parse_extra_state(state["_extra_state"])
-        configuration = dict(content["configuration"])
-        configuration["method"] = _saved_method(configuration["method"], method)
-        configuration["wiring"] = [state[f"layers.{i}.wiring"] for i in range(configuration["depth"])]
+        configuration = dict(_parse_extra_state(state["_extra_state"])["configuration"])
         configuration["target_range"] = tuple(configuration["target_range"])
-        network = cls(**configuration, dtype=state["layers.0.method.latent"].dtype, implementation=implementation)
+        configuration["readout"] = _saved_readout(configuration["readout"], readout)
+        if "layers" in configuration:
+            described = configuration["layers"]
+            configuration["layers"] = layers or [
+                _saved_layer(part, _part(state, f"layers.{i}."), method) for i, part in enumerate(described)
+            ]
+        elif layers is not None:
+            raise ValueError("this state_dict describes its layers by width and depth; leave layers out")
+        else:
+            configuration["method"] = _saved_method(configuration["method"], method)
+            configuration["wiring"] = _saved_wirings(state, configuration["depth"]) if wiring is None else wiring
+        floating = [value.dtype for name, value in state.items() if name.startswith("layers.")]
+        dtype = next((kind for kind in floating if kind.is_floating_point), torch.float32)
+        network = cls(**configuration, dtype=dtype, implementation=implementation)
         network.load_state_dict(state)
         return network
+
+
+@contextlib.contextmanager
+def _training(layers: nn.ModuleList) -> Iterator[None]:
+    """The layers in training mode, whatever the mode of each of them was."""
+    waiting = [part for part in layers.modules() if not part.training]
+    for part in waiting:
+        part.training = True
+    try:
+        yield
+    finally:
+        for part in waiting:
+            part.training = False
+
+
+def _joined(parts: Sequence[Float[Tensor, "batch _"]]) -> Float[Tensor, "batch inputs"]:
+    """Outputs side by side; activations are stored feature by feature, and stay so."""
+    return parts[0] if len(parts) == 1 else torch.cat([part.T for part in parts]).T
+
+
+def _sizes(
+    inputs: int | None, classes: int | None, width: int | Sequence[int] | None, depth: int | None
+) -> tuple[int, tuple[int, ...]]:
+    """Inputs and the width of every layer."""
+    named = {"inputs": inputs, "classes": classes, "width": width}
+    if isinstance(width, int):
+        named["depth"] = depth
+    missing = [name for name, value in named.items() if value is None]
+    if inputs is None or width is None or missing:
+        raise TypeError(f"a network needs {', '.join(named)}, or layers=[...]; got no {' and no '.join(missing)}")
+    widths = (width,) * (depth or 0) if isinstance(width, int) else tuple(width)
+    if not widths:
+        raise ValueError(f"a network needs at least one layer, got depth={depth}")
+    if depth is not None and len(widths) != depth:
+        raise ValueError(f"depth={depth} needs as many widths, got {len(widths)}: {list(widths)}; leave depth out")
+    return inputs, widths
+
+
+def _sizes_of(layers: Sequence[Layer], inputs: int | None) -> tuple[int, tuple[int, ...]]:
+    """The same of layers that are there."""
+    if not layers:
+        raise ValueError("a network needs at least one layer, got layers=[]")
+    for layer in layers:
+        if not isinstance(layer, Layer):
+            raise TypeError(f"layers must be gatefit.layers.Layer, got {type(layer).__name__}; make it a subclass")
+    return layers[0].inputs if inputs is None else inputs, tuple(layer.outputs for layer in layers)
+
+
+def _checked_sources(
+    reads: Sequence[Sequence[int]] | None, votes: str | Sequence[int], depth: int
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """What every layer reads, and what votes."""
+    if reads is None:
+        reads = [[below] for below in range(depth)]
+    if len(reads) != depth:
+        raise ValueError(f"reads names the sources of each of the {depth} layers, got {len(reads)} entries")
+    for number, sources in enumerate(reads, 1):
+        if not sources or not all(0 <= source < number for source in sources):
+            raise ValueError(
+                f"layer {number} reads sources from 0 (the network's input) to {number - 1} (the layer below), "
+                f"got {list(sources)}"
+            )
+    if isinstance(votes, str):
+        if votes not in ("last", "all"):
+            raise ValueError(f"votes is 'last', 'all' or the numbers of layers, got {votes!r}")
+        votes = range(1, depth + 1) if votes == "all" else [depth]
+    if not votes or not all(0 <= source <= depth for source in votes) or list(votes) != sorted(set(votes)):
+        raise ValueError(f"votes names sources from 0 to {depth}, each once and in order, got {list(votes)}")
+    used = {source for sources in (*reads, votes) for source in sources}
+    idle = [number for number in range(1, depth + 1) if number not in used]
+    if idle:
+        raise ValueError(f"nothing reads layer {idle[0]} and it does not vote; leave it out or name it in votes")
+    return tuple(tuple(sources) for sources in reads), tuple(votes)
+
+
+def _wiring_choices(wiring: Any, depth: int) -> list[Any]:
+    """The wiring of each layer."""
+    if isinstance(wiring, str) or (callable(wiring) and not isinstance(wiring, nn.Module)):
+        return [wiring] * depth
+    if isinstance(wiring, nn.Module) or len(wiring) != depth:
+        given = 1 if isinstance(wiring, nn.Module) else len(wiring)
+        raise ValueError(f"an explicit wiring needs one tensor a layer: got {given} for depth={depth}")
+    return list(wiring)
+
+
+def _wiring_name(wiring: Any) -> str:
+    return wiring if isinstance(wiring, str) else getattr(wiring, "__name__", "explicit")
+
+
+def _make_readout(
+    kind: str | Readout, gates: int, classes: int | None, temperature: float | str, target_range: tuple[float, float]
+) -> Readout:
+    if isinstance(kind, Readout):
+        if kind.gates != gates or classes not in (None, kind.classes):
+            raise ValueError(
+                f"the readout is of {kind.gates} gates and {kind.classes} classes, "
+                f"the network has {gates} gates that vote and {classes} classes"
+            )
+        return kind
+    if kind not in READOUTS:
+        raise ValueError(
+            f"unknown readout {kind!r}; choose one of {', '.join(READOUTS)}, or give a Readout of your own"
+        )
+    if classes is None:
+        raise TypeError(f"the readout {kind!r} needs the number of classes; got none")
+    if kind == "group-sum":
+        return GroupSum(gates, classes, temperature=temperature)
+    if kind == "linear":
+        return LinearReadout(gates, classes, temperature=temperature)
+    return RegressionReadout(gates, low=target_range[0], high=target_range[1])
+
+
+def _meaning_of(configuration: Mapping[str, Any], layer: nn.Module) -> dict[str, Any]:
+    """The configuration of a layer, or of equal ones, with the options of its method written out, without history."""
+    own = getattr(layer, "method", None)
+    options = own.options() if isinstance(own, Method) and own.name == configuration.get("method") else {}
+    return {name: value for name, value in {**options, **configuration}.items() if name not in HISTORY}
+
+
+def _voters(configuration: Mapping[str, Any]) -> int:
+    """How many gates vote in a network of this configuration."""
+    if "layers" in configuration:
+        widths = [layer["outputs"] for layer in configuration["layers"]]
+    else:
+        width, depth = configuration["width"], configuration["depth"]
+        widths = [width] * depth if isinstance(width, int) else width
+    sizes = [configuration["inputs"], *widths]
+    return sum(sizes[source] for source in configuration.get("votes", [len(widths)]))
+
+
+def _part(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _saved_layer(described: Mapping[str, Any], state: Mapping[str, Any], method: type[Method] | None) -> Layer:
+    """A layer of a saved network that describes its layers."""
+    kind = described["kind"]
+    if kind not in LAYERS:
+        raise ValueError(
+            f"this state_dict has a layer {kind!r}, which is not one of {', '.join(LAYERS)}; "
+            "give the layers: LogicNetwork.from_state_dict(state, layers=[...])"
+        )
+    name = described["method"]
+    own = method if method is not None and method.name == name else None
+    return LAYERS[kind].from_configuration(described, state, method=_saved_method(name, own))
+
+
+def _saved_wirings(state: Mapping[str, Any], depth: int) -> list[Tensor]:
+    """The fixed wirings of a saved network."""
+    found = [saved_pairs(_part(state, f"layers.{i}.")) for i in range(depth)]
+    fixed = [pairs for pairs in found if pairs is not None]
+    if len(fixed) < depth:
+        raise ValueError(
+            "this state_dict is of a wiring of your own; "
+            "give its class: LogicNetwork.from_state_dict(state, wiring=YourWiring)"
+        )
+    return fixed
+
+
+def _saved_readout(name: str, own: Readout | None) -> str | Readout:
+    """The readout of a saved network: one of gatefit's, or the module that the user gives for it."""
+    given = None if own is None else type(own).__name__
+    if given == name or (own is None and name in READOUTS):
+        return name if own is None else own
+    if own is None:
+        raise ValueError(
+            f"this state_dict is of the readout {name!r}, which is not one of {', '.join(READOUTS)}; "
+            "give it: LogicNetwork.from_state_dict(state, readout=YourReadout(...))"
+        )
+    raise ValueError(f"this state_dict is of the readout {name!r}, got a {given}")
 
 
 def _saved_method(name: str, own: type[Method] | None) -> str | type[Method]:
@@ -275,15 +588,3 @@ def _parse_extra_state(state: Tensor) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != 1:
         raise ValueError(f"unknown network format {content.get('format')!r}; this version of gatefit reads format 1")
     return content
-
-
-def _make_readout(
-    kind: str, gates: int, classes: int, temperature: float | str, target_range: tuple[float, float]
-) -> Readout:
-    if kind == "group-sum":
-        return GroupSum(gates, classes, temperature=temperature)
-    if kind == "linear":
-        return LinearReadout(gates, classes, temperature=temperature)
-    if kind == "regression":
-        return RegressionReadout(gates, low=target_range[0], high=target_range[1])
-    raise ValueError(f"unknown readout {kind!r}; choose one of {', '.join(READOUTS)}")

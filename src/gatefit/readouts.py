@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gatefit.circuit import readout as deployed_readouts
+from gatefit.ops.stacks import group_sums
 
 
 def automatic_temperature(gates_per_class: int) -> float:
@@ -27,14 +28,11 @@ def automatic_temperature(gates_per_class: int) -> float:
     return 0.36 * math.sqrt(gates_per_class)
 
 
-def group_sums(y: Float[Tensor, "batch gates"], classes: int) -> Float[Tensor, "batch classes"]:
-    """Sums over consecutive groups, read along the batch: activations are stored feature-major."""
-    return y.T.reshape(classes, y.shape[1] // classes, y.shape[0]).sum(1).T
-
-
 class Readout(nn.Module, ABC):
-    """From (batch, gates) to (batch, classes)."""
+    """From (batch, gates) to (batch, classes). One of your own is given to a network as the module that it is."""
 
+    gates: int
+    """How many gates it reads."""
     classes: int
     groups: int | None
     """Into how many equal groups the gates are summed; None where each gate is read by itself."""

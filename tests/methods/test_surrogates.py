@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from gatefit.codebook import CODEBOOK, affine_basis
+from gatefit.layers.gates import trained_output
 from gatefit.methods import METHODS, NotBooleanError
 from gatefit.network import LogicNetwork
-from gatefit.ops.stack import train_layer
 from gatefit.training.config import RunConfig
 from gatefit.training.diagnostics_observer import diagnose
 from gatefit.training.runs import build_network, execute, execute_together
@@ -76,12 +76,6 @@ def direct(reading, method, a, b):
     return (through(s, snapped) * phi).sum(-1)
 
 
-class Layer(torch.nn.Module):
-    def __init__(self, method, wiring):
-        super().__init__()
-        self.method, self.wiring = method, wiring
-
-
 @pytest.mark.parametrize("bits", [False, True], ids=["between", "bits"])
 @pytest.mark.parametrize("reading", READINGS)
 def test_outputs_and_gradients_equal_the_direct_definition(reading, bits):
@@ -97,7 +91,7 @@ def test_outputs_and_gradients_equal_the_direct_definition(reading, bits):
         if way == "direct":
             z = direct(reading, method, inputs[:, wiring[0]], inputs[:, wiring[1]])
         else:
-            z = train_layer(inputs, Layer(method, wiring), method.implementation)
+            z = trained_output(inputs, wiring, method, implementation=method.implementation)
         z.backward(upstream)
         results[way] = {"z": z.detach(), "grad_x": inputs.grad, "grad_latent": method.latent.grad.clone()}
     for quantity, value in results["ours"].items():

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from gatefit.bits import pack
-from gatefit.ops.gate_stack_numba import gate_stack_numba
+from gatefit.ops.implementations import NUMBA
+from gatefit.ops.soft_stack import soft_stack
+from gatefit.ops.stacks import Stack
 from gatefit.ops.threads import kernel_threads, parallel_for, training_threads
 from patience import HANG
 
@@ -92,7 +94,7 @@ def test_a_forked_child_starts_its_own_threads():
 
 
 def _step(x, wirings, coefficients):
-    gate_stack_numba(x, wirings, coefficients, 10).sum().backward()
+    soft_stack(x, Stack(wirings, 10), coefficients, implementation=NUMBA).sum().backward()
 
 
 def _time_of_step(repeats):

@@ -106,7 +106,7 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
             "`gatefit reproduce` trains it, under the label of the baselines"
         )
     check_choice("method", options["method"], METHODS)
-    check_choice("wiring", options["wiring"], (*WIRINGS, "local"))
+    check_choice("wiring", options["wiring"], WIRINGS)
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
     with user_input():
         config = RunConfig(**options).resolved()
@@ -200,7 +200,7 @@ def network_content(network: "LogicNetwork") -> dict[str, Any]:
         "classes": network.classes,
         "width": network.width,
         "depth": network.depth,
-        "gates": network.width * network.depth,
+        "gates": sum(network.widths),
         "coverage": network.gate_layers[0].coverage,
         "readout_temperature": getattr(network.readout, "temperature", None),
     }

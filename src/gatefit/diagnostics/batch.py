@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.network import LogicNetwork
-from gatefit.ops.stack import Batch
+from gatefit.ops.batches import Batch
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
-from gatefit.quantise import snap
+from gatefit.ops.coefficients import snap
 
 
 def raw_coefficients(method: Method) -> Float[Tensor, "gates 4"]:
@@ -57,7 +57,7 @@ def distance(network: LogicNetwork) -> dict[str, Any] | None:
     found = _by_layer(network)
     if found is None:
         return None
-    layers = [(c - snap(c)).double().square().sum(-1).sqrt() for c in found]
+    layers = [(c - snap(c, implementation=network.implementation)[1]).double().square().sum(-1).sqrt() for c in found]
     return {**_centre(torch.cat(layers)), "by_layer": [_centre(layer) for layer in layers]}
 
 

@@ -22,7 +22,6 @@ from torch import Tensor
 from gatefit.diagnostics.batch import ProbeBatch, noise_kept
 from gatefit.methods import Method
 from gatefit.network import LogicNetwork
-from gatefit.ops.stack import train_scores
 
 COEFFICIENTS: Final = ("c_0", "c_a", "c_b", "c_ab")
 
@@ -76,7 +75,7 @@ def _gradients(network: LogicNetwork, batch: ProbeBatch) -> tuple[list[Tensor], 
     """∂L/∂c of every layer, and ∂L/∂parameters; nothing is added to any .grad."""
     methods = [layer.method for layer in network.gate_layers]
     with torch.enable_grad(), _recorded(methods) as given:
-        loss = batch.loss(train_scores(network, batch.x))
+        loss = batch.loss(network.trained_scores(batch.x))
         coefficients = [given[method] for method in methods]
         latents: list[Tensor] = [method.latent for method in methods]
         gradients = torch.autograd.grad(loss, [*coefficients, *latents])

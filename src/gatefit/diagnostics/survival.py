@@ -16,24 +16,26 @@ Soft-Mix (paper: 0.29), 1 for Multilinear-STE (1.0), and for Multilinear-CovJac 
 Straight through it is P(ab ≠ 0), or P(ψ~_ab ≠ 0) in another basis; under CovJac P((Jψ)_ab ≠ 0).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64, UInt8
-from torch import Tensor
+from jaxtyping import Float, Int, Int64, UInt8
+from torch import Tensor, nn
 from torch.nn import functional
 
 from gatefit.codebook import CODEBOOK
 from gatefit.diagnostics.batch import first_samples, noise_kept
 from gatefit.gates import Gate
+from gatefit.layers import GateLayer
 from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
-from gatefit.ops.gate_layer import gate_layer
-from gatefit.ops.stack import Batch, as_float, check_batch
-from gatefit.quantise import codebook
+from gatefit.ops.batches import Batch
+from gatefit.ops.stacks import at_places
+
+Found = TypeVar("Found")
 
 WORDS: Final = 2
 """Layers are walked with the first 128 samples of a batch: gates are many, so that the mean over pairs is sharp."""
@@ -56,28 +58,39 @@ _MEMBERS: Final = {own: (_sign_free(own)[:, None] == np.array(SLOPES)).all(-1) f
 class Walked:
     """A layer on the way through the network: its method, wiring and coefficients of this pass, and what they read.
 
-    ``gates`` are those committed to, where the method commits.
+    ``gates`` are those committed to, where the method commits; ``owners`` the rows of parameters that gates share.
     """
 
     method: Method
     wiring: Int64[Tensor, "2 gates"]
     coefficients: Float[Tensor, "gates 4"]
     gates: UInt8[Tensor, " gates"] | None
+    owners: Int[Tensor, " gates"] | None
     h: Float[Tensor, "inputs samples"]
 
 
-def walk(network: LogicNetwork, x: Batch) -> Iterator[Walked]:
-    """The network as it is trained, layer by layer, on the first samples of a batch."""
-    check_batch(network, x)
-    # A row for each node: gates read whole rows.
-    h = as_float(network, first_samples(x, WORDS)).T.contiguous()
-    for layer in network.gate_layers:
+def walk(network: LogicNetwork, x: Batch, visit: Callable[[Walked], Found]) -> list[Found]:
+    """What ``visit`` finds at every layer of gates, on the first samples of a batch, as the network is trained."""
+    found: list[Found] = []
+
+    def visited(layer: nn.Module, read: tuple[Tensor, ...], _: Tensor) -> None:
+        assert isinstance(layer, GateLayer)
         method = layer.method
         gates, c = method.sample() if method.boolean_forward else (None, method.coefficients())
-        yield Walked(method, layer.wiring.long(), c, gates, h)
-        forward = c if gates is None else codebook(c.dtype, c.device)[gates.long()]
-        z = gate_layer(h.T, layer.wiring, forward, implementation=network.implementation)
-        h = method.activation(z).T.contiguous()
+        committed = None if gates is None else layer.at_places(gates)
+        # A row for each node: gates read whole rows.
+        rows = read[0].T.contiguous()
+        wiring = layer.wiring.committed().long()
+        found.append(visit(Walked(method, wiring, layer.at_places(c), committed, layer.owners, rows)))
+
+    layers = [layer for layer in network.gate_layers if isinstance(layer, GateLayer)]
+    hooks = [layer.register_forward_hook(visited) for layer in layers]
+    try:
+        network.layer_by_layer(first_samples(x, WORDS))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
 
 
 def survival(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
@@ -86,7 +99,7 @@ def survival(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
         return None
     try:
         with torch.no_grad(), noise_kept(network):
-            layers = [_layer_survival(layer) for layer in walk(network, x)]
+            layers = walk(network, x, _layer_survival)
     except NotBooleanError:
         return None  # A method that says nothing of which gates it mixes.
     known = [s for s in layers if s is not None]
@@ -105,7 +118,7 @@ def _layer_survival(layer: Walked) -> float | None:
 def _most(layer: Walked) -> float:
     """Σ Σ_j π_j |∂g_j/∂h|."""
     if layer.gates is None:
-        mixture = layer.method.gate_probabilities()
+        mixture = at_places(layer.method.gate_probabilities(), layer.owners)
     else:
         mixture = functional.one_hot(layer.gates.long(), len(Gate)).to(layer.h)
     # Σ_samples |u + v h| belongs to the node that is read, whichever gates read it.
@@ -127,17 +140,22 @@ def _passed(layer: Walked) -> float:
     )
 
 
-def coverage(network: LogicNetwork, x: Batch) -> dict[str, Any]:
-    """On what fraction of (gate, sample) pairs c_ab receives a gradient, layer by layer and on average."""
+def coverage(network: LogicNetwork, x: Batch) -> dict[str, Any] | None:
+    """On what fraction of (gate, sample) pairs c_ab receives a gradient, layer by layer and on average.
+
+    None for a network without layers of gates.
+    """
     with torch.no_grad(), noise_kept(network):
-        layers = [_layer_coverage(layer) for layer in walk(network, x)]
-    return {"mean": sum(layers) / len(layers), "by_layer": layers}
+        layers = walk(network, x, _layer_coverage)
+    return {"mean": sum(layers) / len(layers), "by_layer": layers} if layers else None
 
 
 def _layer_coverage(layer: Walked) -> float:
     """P(R·ψ ≠ 0), R = ∂c/∂(parameter c_ab); P(ab ≠ 0) where R has the last entry alone or c_ab is no parameter."""
     first, second = layer.wiring
-    row = interaction_row(layer.method)[:, :, None] if layer.method.learns_coefficients else None
+    row = (
+        at_places(interaction_row(layer.method), layer.owners)[:, :, None] if layer.method.learns_coefficients else None
+    )
     if row is None or (not row[:, :3].any() and bool(row[:, 3].all())):
         there = layer.h != 0
         received = there[first] & there[second]

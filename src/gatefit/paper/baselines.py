@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from gatefit.bits import PackedBatch, unpack
 from gatefit.datasets import Dataset
 from gatefit.methods import NotBooleanError
-from gatefit.ops.stack import Batch
+from gatefit.ops.batches import Batch
 from gatefit.paper.baseline_cost import BASELINES, CNN_CHANNELS, MLP_WIDTH
 from gatefit.randomness import stream
 from gatefit.training.config import OptimiserConfig, RunConfig

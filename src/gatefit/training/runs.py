@@ -32,7 +32,6 @@ from torch import Tensor, nn
 
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
-from gatefit.local_wiring import image_order, local_wirings
 from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import NetworkConfig, RunConfig
@@ -60,6 +59,8 @@ from gatefit.training.loop import (
 )
 from gatefit.training.machine import code_version, machine, same_bits_on
 from gatefit.training.side_by_side import NotSideBySideError, SideBySide, can_lie_side_by_side
+from gatefit.wirings import WiringOptions
+from gatefit.wirings.local import image_order
 
 NETWORK_FORMAT: Final = "gatefit-network-1"
 
@@ -86,7 +87,8 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
         config.width,
         config.depth,
         method=config.method,
-        wiring=_local_wirings(config, dataset) if config.wiring == "local" else config.wiring,
+        wiring=config.wiring,
+        wiring_options=_wiring_options(config, dataset),
         readout=config.readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         seed=config.seed,
@@ -97,15 +99,11 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
     )
 
 
-def _local_wirings(config: NetworkConfig, dataset: Dataset) -> list[Tensor]:
-    encoder, order = dataset.encoder, None
-    if dataset.image_shape is not None:
-        order = image_order(np.array([rule.feature for rule in encoder.rules]), dataset.image_shape)
-    classes = len(dataset.class_names)
-    assert config.width is not None
-    return local_wirings(
-        encoder.bits, config.width, config.depth, classes, reach=config.reach, order=order, seed=config.wiring_seed
-    )
+def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
+    if config.wiring != "local" or dataset.image_shape is None:  # the order takes a while for many bits
+        return WiringOptions(reach=config.reach)
+    features = np.array([rule.feature for rule in dataset.encoder.rules])
+    return WiringOptions(order=image_order(features, dataset.image_shape), reach=config.reach)
 
 
 def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:

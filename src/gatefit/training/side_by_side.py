@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Int64
 
 from gatefit.network import LogicNetwork
-from gatefit.ops.stack import side_by_side as batches_side_by_side
+from gatefit.ops.batches import side_by_side as batches_side_by_side
 from gatefit.readouts import GroupSum
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
@@ -59,7 +59,7 @@ class SideBySide(Strategy):
         losses = []
         for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
             weights = None if data.train_weights is None else data.train_weights[each]
-            losses.append(loss_of(own, data.train_targets[each], weights))
+            losses.append(loss_of(own, data.train_targets[each], weights, self.common.implementation))
         torch.stack(losses).sum().backward()
         return [float(loss.detach()) for loss in losses]
 
@@ -76,7 +76,8 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
     wirings = []
     for i, layer in enumerate(first.gate_layers):
         offsets = [s * layer.inputs for s in range(blocks)]
-        wirings.append(torch.cat([n.gate_layers[i].wiring + o for n, o in zip(networks, offsets, strict=True)], dim=1))
+        own = [network.gate_layers[i].wiring.committed() for network in networks]
+        wirings.append(torch.cat([wiring + o for wiring, o in zip(own, offsets, strict=True)], dim=1))
     configuration = {
         **first.configuration,
         "method": type(first.gate_layers[0].method),

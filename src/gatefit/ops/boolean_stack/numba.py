@@ -1,0 +1,290 @@
+"""The Boolean stack compiled: forward on 64 samples a word, backward from the words' bits.
+
+    forward    z = m_0 ^ (u & (m_1 ^ (m_12 & v))) ^ (m_2 & v)       a gate over GF(2), masks by its kind
+    backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
+
+An activation costs one bit. In the backward pass bits select lanes, where a soft network would multiply; gradients walk
+the cycles of ``stack_schedule`` and replace one another in place, as in ``soft_stack``.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, UInt8
+from numba import int64, uint32
+from torch import Tensor
+
+from gatefit.bits import PackedBatch
+from gatefit.gates import SWAPPED, TRUTH_TABLES
+from gatefit.ops.batches import Batch, as_packed
+from gatefit.ops.simd import add_sums, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackOrder, StackSchedule, stack_schedule
+from gatefit.ops.stack_tiles import (
+    ahead,
+    coefficient_gradients,
+    from_tiles,
+    inlined,
+    kernel,
+    run,
+    scheduled_coefficients,
+    scheduled_rows,
+    slices,
+    spread_groups,
+    to_tiles,
+)
+from gatefit.ops.stacks import Stack
+from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.workspace import NUMPY_TYPES, workspace
+
+TILE: Final = (0, 0, 0, 0)
+SAMPLES: Final = samples(TILE)
+"""Sixty-four samples, one word's."""
+
+PART: Final = (0, 0)
+PART_SAMPLES: Final = samples(PART)
+"""The backward pass takes a word's samples in parts, so that the gradients of 8,000 gates stay in a cache of 2 MB."""
+
+_corners = TRUTH_TABLES.astype(np.uint64)
+_ONES: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+MASKS: Final = _ONES * np.stack(
+    [
+        _corners[:, 0],
+        _corners[:, 0] ^ _corners[:, 2],
+        _corners[:, 0] ^ _corners[:, 1],
+        np.bitwise_xor.reduce(_corners, axis=1),
+    ],
+    axis=1,
+)
+"""m_0, m_1, m_2, m_12 of each gate: its algebraic normal form, first input a."""
+
+
+@kernel
+def _to_schedule(gates, rows, swapped, kinds):
+    """Gate numbers of one layer into the order of computation, with first and second input for a and b."""
+    for k in range(rows.size):
+        gate = gates[rows[k]]
+        kinds[k] = SWAPPED[gate] if swapped[k] else gate
+
+
+@kernel
+def _forward_layer(x, y, first, second, rows, kinds, z, w):
+    """z of the word x and w of the word y: finding a gate's inputs and masks costs more than using them twice."""
+    for k in range(uint32(rows.size)):
+        one, two, kind, row = uint32(first[k]), uint32(second[k]), uint32(kinds[k]), uint32(rows[k])
+        m_0, m_1 = MASKS[kind, uint32(0)], MASKS[kind, uint32(1)]
+        m_2, m_12 = MASKS[kind, uint32(2)], MASKS[kind, uint32(3)]
+        z[row] = m_0 ^ (x[one] & (m_1 ^ (m_12 & x[two]))) ^ (m_2 & x[two])
+        w[row] = m_0 ^ (y[one] & (m_1 ^ (m_12 & y[two]))) ^ (m_2 & y[two])
+
+
+@kernel
+def _add_group_counts(words, scores):
+    """How many of each group's bits are set is added to its scores; exact below 2^24."""
+    wide_vectors()
+    one = spread(scores.dtype.type(1), TILE)
+    size = words.size * 64 // scores.size
+    for group in range(scores.size // 64):
+        total = load(scores, group * 64, TILE)
+        for row in range(group * size, (group + 1) * size):
+            total = where(words[row], total + one, total)
+        store(scores, group * 64, total)
+
+
+@kernel
+def _forward(words, layers, first, second, rows, kinds, bits, scores, begin, end):
+    """Words begin to end, two at a time: ``bits`` (words, gates) keep every layer's output.
+
+    Where there are but two rows of them, they are used again and again. ``scores`` (words, columns * 64) are the sums
+    over groups of the layers that vote.
+    """
+    keep = bits.shape[0] >= scores.shape[0]
+    for word in range(begin, end, 2):
+        other = min(word + 1, end - 1)
+        x, y = words[word], words[other]
+        scores[word : other + 1] = 0
+        to_z, to_w = bits[word if keep else 0], bits[other if keep else 1]
+        for layer in range(layers.shape[0]):
+            start = layers[layer, 2]
+            stop = start + layers[layer, 1]
+            z, w = to_z[start:stop], to_w[start:stop]
+            _forward_layer(x, y, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z, w)
+            x, y = z, w
+            if layers[layer, 6]:
+                _add_group_counts(x, scores[word])
+                if other > word:
+                    _add_group_counts(y, scores[other])
+
+
+@inlined
+def _add_sums(dc, k, d, u, v, zero):
+    add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
+
+
+@kernel
+def _backward_bits(x, shift, first, second, slots, delta, dc):
+    """The first layer: nothing below wants a gradient."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), PART)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        ahead(delta, slots, k, PART)
+        _add_sums(dc, k, load(delta, int64(slots[k]) * PART_SAMPLES, PART), u, v, zero)
+
+
+@inlined
+def _backward_gate(u, v, c, k, carry, delta, place, dc, zero):
+    """One gate of a cycle: completes u's gradient, returns v's so far."""
+    c_1, c_2, c_12 = spread(c[k, 1], PART), spread(c[k, 2], PART), spread(c[k, 3], PART)
+    d = load(delta, place, PART)
+    to_u, to_v = carry + c_1 * d, c_2 * d
+    store(delta, place, where(v, to_u + c_12 * d, to_u))
+    _add_sums(dc, k, d, u, v, zero)
+    return where(u, to_v + c_12 * d, to_v)
+
+
+@kernel
+def _backward_cycles(x, shift, starts, slots, c, delta, dc):
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), PART)
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = x[begin] >> shift
+        u, carry = opening, zero
+        for k in range(begin, end - uint32(1)):
+            v = x[uint32(k + uint32(1))] >> shift
+            ahead(delta, slots, k, PART)
+            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * PART_SAMPLES, dc, zero)
+            u = v
+        last = uint32(end - uint32(1))
+        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * PART_SAMPLES, dc, zero)
+        place = int64(slots[begin]) * PART_SAMPLES
+        store(delta, place, load(delta, place, PART) + carry)
+
+
+@kernel
+def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
+    """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), PART)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        c_1, c_2, c_12 = spread(c[k, 1], PART), spread(c[k, 2], PART), spread(c[k, 3], PART)
+        to_u, to_v = int64(first[k]) * PART_SAMPLES, int64(second[k]) * PART_SAMPLES
+        d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
+        before = load(below, to_u, PART) + c_1 * d
+        store(below, to_u, where(v, before + c_12 * d, before))
+        before = load(below, to_v, PART) + c_2 * d
+        store(below, to_v, where(u, before + c_12 * d, before))
+        _add_sums(dc, k, d, u, v, zero)
+
+
+@kernel
+def _backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
+    """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, columns * PART_SAMPLES)."""
+    dc[:] = 0
+    parts = 64 // PART_SAMPLES
+    for part in range(begin * parts, end * parts):
+        word, shift = part // parts, np.uint64(part % parts * PART_SAMPLES)
+        here, there = delta, spare
+        spread_groups(gradient[part], here[: layers[-1, 1] * PART_SAMPLES], PART)
+        for layer in range(layers.shape[0] - 1, -1, -1):
+            kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
+            stop = start + layers[layer, 1]
+            to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+            if kind == FROM_BITS:
+                _backward_bits(words[word], shift, first[start:stop], second[start:stop], to, here, sums)
+                break
+            below = bits[word, start - inputs : start]
+            if kind == FROM_CYCLES:
+                _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+            else:
+                if layers[layer - 1, 6]:
+                    spread_groups(gradient[part], there[: inputs * PART_SAMPLES], PART)
+                else:
+                    there[: inputs * PART_SAMPLES] = 0
+                _backward_rows(below, shift, first[start:stop], second[start:stop], to, own, here, there, sums)
+                here, there = there, here
+
+
+def _scheduled_kinds(stack: Stack, order: StackOrder, gates: Sequence[Tensor]) -> np.ndarray:
+    """All layers' gates in the order of computation."""
+    kinds = np.empty(order.gates, dtype=np.uint8)
+    for layer, (numbers, place) in enumerate(zip(gates, order.ranges, strict=True)):
+        rows = scheduled_rows(stack, order, layer)
+        _to_schedule(numbers.detach().contiguous().numpy(), rows, order.swapped[place], kinds[place])
+    return kinds
+
+
+def _counted(
+    x: PackedBatch, stack: Stack, schedule: StackSchedule, gates: Sequence[Tensor], dtype: Any, keep: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (words, columns * 64) and, if they are kept, every layer's bits."""
+    words, order = x.words.shape[0], schedule.fixed
+    kinds = _scheduled_kinds(stack, order, gates)
+    scores = np.empty((words, stack.columns * SAMPLES), dtype=dtype)
+    bits = workspace.array((words if keep else 0, order.gates), np.uint64)
+    parts = slices(words)
+
+    def task(place: int) -> None:
+        own = bits if keep else workspace.array((2, order.gates), np.uint64)
+        _forward(x.words, order.layers, schedule.first, schedule.second, order.rows, kinds, own, scores, *parts[place])
+
+    # A gate of a word takes about as long as four soft evaluations.
+    run(task, len(parts), 4 * order.gates * words)
+    return scores, bits
+
+
+class _BooleanStack(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: PackedBatch, stack: Stack, schedule: StackSchedule, gates: Sequence[Tensor], *coefficients: Tensor
+    ) -> Tensor:
+        needed = any(ctx.needs_input_grad)
+        scores, bits = _counted(x, stack, schedule, gates, NUMPY_TYPES[coefficients[0].dtype], keep=needed)
+        if needed:
+            ctx.x, ctx.stack, ctx.schedule, ctx.bits = x, stack, schedule, bits
+            ctx.c = scheduled_coefficients(stack, schedule.fixed, coefficients)
+            ctx.shapes = [tensor.shape for tensor in coefficients]
+        return from_tiles(scores, x.samples, SAMPLES)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
+        words, widest = x.words.shape[0], max(order.widths)
+        gradient = to_tiles(gradients[0], words * 64 // PART_SAMPLES, PART_SAMPLES)
+        parts = slices(words)
+        sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+
+        def task(place: int) -> None:
+            delta, spare = (workspace.array((widest * PART_SAMPLES,), c.dtype) for _ in range(2))
+            _backward(
+                x.words, order.layers, schedule.first, schedule.second, order.slots, order.cycles, c,
+                ctx.bits, delta, spare, gradient, sums[place], *parts[place],
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
+
+
+def boolean_stack_numba(
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], coefficients: Sequence[Float[Tensor, "rows 4"]]
+) -> Float[Tensor, "batch columns"]:
+    """Bit operations forward; gradients from the bits, which are all that is kept."""
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    packed = as_packed(x)
+    result = _BooleanStack.apply(packed, stack, stack_schedule(stack, packed.bits), gates, *coefficients)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def boolean_counts_numba(
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]]
+) -> Int64[Tensor, "batch columns"]:
+    """Bit operations alone."""
+    packed = as_packed(x)
+    scores, _ = _counted(packed, stack, stack_schedule(stack, packed.bits), gates, np.float32, keep=False)
+    return from_tiles(scores, packed.samples, SAMPLES).to(torch.int64)

@@ -1,0 +1,33 @@
+"""A whole soft stack as one function: bits in, group sums out, gradients to every layer's coefficients.
+
+a_0 = bits of the batch;   a_l = c_0 + c_a a + c_b b + c_ab ab  over the wired inputs in a_(l-1);   l = 1 ... depth
+sums[:, k] = Σ_(layers l that vote) Σ_(gates g of group k) a_l[:, g];   with a sigmoid after each polynomial where it
+is asked for, as in the variants that are never snapped to gates
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gatefit.ops.batches import Batch
+from gatefit.ops.implementations import Implementation
+from gatefit.ops.soft_stack.numba import soft_stack_numba
+from gatefit.ops.soft_stack.reference import soft_stack_reference
+from gatefit.ops.stacks import Stack
+
+SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {"reference": soft_stack_reference, "numba": soft_stack_numba}
+
+
+def soft_stack(
+    x: Batch,
+    stack: Stack,
+    coefficients: Sequence[Float[Tensor, "rows 4"]],
+    *,
+    sigmoid: bool = False,
+    implementation: Implementation,
+) -> Float[Tensor, "batch columns"]:
+    """The sums over groups of the layers that vote."""
+    stack.check("coefficients", coefficients, 4)
+    return implementation.choose(SOFT_STACKS)(x, stack, coefficients, sigmoid=sigmoid)

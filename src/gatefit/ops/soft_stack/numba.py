@@ -1,0 +1,332 @@
+"""The soft stack compiled: a tile of samples through all layers and back, leaving the cache no more than it must.
+
+    forward    z = (c_0 + c_1 u) + v (c_2 + c_12 u)          u, v: the gate's first and second input
+    backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
+    sigmoid    y = 1 / (1 + e^(-z)) in place of z, and δ = y (1 - y) ∂L/∂y, for the variants that never snap
+
+A row holds one node's sixteen samples, a cache line. ``stack_schedule`` says how a layer finds its inputs, and why
+gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for
+sixteen samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and
+reading them back.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numba import int64, uint32
+from torch import Tensor
+
+from gatefit.bits import PackedBatch
+from gatefit.ops.batches import Batch, as_packed
+from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.simd import kernel as simd
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackSchedule, stack_schedule
+from gatefit.ops.stack_tiles import (
+    ahead,
+    coefficient_gradients,
+    from_tiles,
+    inlined,
+    kernel,
+    run,
+    scheduled_coefficients,
+    slices,
+    spread_groups,
+    to_tiles,
+)
+from gatefit.ops.stacks import Stack
+from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.workspace import workspace
+
+TILE: Final = (0,)
+SAMPLES: Final = samples(TILE)
+"""A layer of 8,000 gates takes 512 kB at sixteen samples: the two at work stay in the second-level cache."""
+
+
+@inlined
+def _polynomial(c, k, u, v):
+    c_0, c_1 = spread(c[k, 0], TILE), spread(c[k, 1], TILE)
+    c_2, c_12 = spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+    return (c_0 + c_1 * u) + v * (c_2 + c_12 * u)
+
+
+@kernel
+def _forward_bits(x, shift, first, second, rows, c, z):
+    """The first layer: u and v are bits of the batch, z takes one of four values."""
+    wide_vectors()
+    for k in range(uint32(rows.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        z_00 = c[k, 0]
+        z_10, z_01 = z_00 + c[k, 1], z_00 + c[k, 2]
+        z_11 = z_10 + (c[k, 2] + c[k, 3])
+        low = where(u, spread(z_10, TILE), spread(z_00, TILE))
+        high = where(u, spread(z_11, TILE), spread(z_01, TILE))
+        ahead(z, rows, k, TILE)
+        store(z, int64(rows[k]) * SAMPLES, where(v, high, low))
+
+
+@kernel
+def _forward_cycles(x, starts, rows, c, z):
+    wide_vectors()
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = load(x, int64(begin) * SAMPLES, TILE)
+        u = opening
+        for k in range(begin, end - uint32(1)):
+            v = load(x, (int64(k) + 1) * SAMPLES, TILE)
+            ahead(z, rows, k, TILE)
+            store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+            u = v
+        last = uint32(end - uint32(1))
+        store(z, int64(rows[last]) * SAMPLES, _polynomial(c, last, u, opening))
+
+
+@kernel
+def _forward_rows(x, first, second, rows, c, z):
+    wide_vectors()
+    for k in range(uint32(rows.size)):
+        u, v = load(x, int64(first[k]) * SAMPLES, TILE), load(x, int64(second[k]) * SAMPLES, TILE)
+        store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+
+
+@kernel
+def _backward_bits(x, shift, first, second, slots, delta, dc):
+    """The first layer: sums over the samples whose bits are set; nothing below wants a gradient."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for k in range(uint32(slots.size)):
+        u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+        ahead(delta, slots, k, TILE)
+        d = load(delta, int64(slots[k]) * SAMPLES, TILE)
+        add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
+
+
+@inlined
+def _backward_gate(u, v, c, k, carry, delta, place, dc):
+    """One gate of a cycle: completes u's gradient, returns v's so far."""
+    c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+    d = load(delta, place, TILE)
+    d_u, d_v = d * u, d * v
+    store(delta, place, (carry + c_1 * d) + c_12 * d_v)
+    add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
+    return c_2 * d + c_12 * d_u
+
+
+@kernel
+def _backward_cycles(x, starts, slots, c, delta, dc):
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for cycle in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
+        opening = load(x, int64(begin) * SAMPLES, TILE)
+        u, carry = opening, zero
+        for k in range(begin, end - uint32(1)):
+            v = load(x, (int64(k) + 1) * SAMPLES, TILE)
+            ahead(delta, slots, k, TILE)
+            carry = _backward_gate(u, v, c, k, carry, delta, int64(slots[k]) * SAMPLES, dc)
+            u = v
+        last = uint32(end - uint32(1))
+        carry = _backward_gate(u, opening, c, last, carry, delta, int64(slots[last]) * SAMPLES, dc)
+        place = int64(slots[begin]) * SAMPLES
+        store(delta, place, load(delta, place, TILE) + carry)
+
+
+@kernel
+def _backward_rows(x, first, second, slots, c, delta, below, dc):
+    """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
+    wide_vectors()
+    for k in range(uint32(slots.size)):
+        c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
+        to_u, to_v = int64(first[k]) * SAMPLES, int64(second[k]) * SAMPLES
+        d, u, v = load(delta, int64(slots[k]) * SAMPLES, TILE), load(x, to_u, TILE), load(x, to_v, TILE)
+        d_u, d_v = d * u, d * v
+        store(below, to_u, (load(below, to_u, TILE) + c_1 * d) + c_12 * d_v)
+        store(below, to_v, (load(below, to_v, TILE) + c_2 * d) + c_12 * d_u)
+        add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
+
+
+@simd
+def _sigmoid(z):
+    wide_vectors()
+    one = z.dtype.type(1)
+    for i in range(z.size):
+        e = exp_of_negative(-abs(z[i]))
+        z[i] = (e if z[i] < 0 else one) / (one + e)
+
+
+@kernel
+def _through_sigmoid(y, rows, slots, delta):
+    """δ becomes y (1 - y) δ."""
+    wide_vectors()
+    one, minus = spread(y.dtype.type(1), TILE), spread(y.dtype.type(-1), TILE)
+    for k in range(uint32(rows.size)):
+        place = int64(slots[k]) * SAMPLES
+        own = load(y, int64(rows[k]) * SAMPLES, TILE)
+        store(delta, place, load(delta, place, TILE) * (own * (one + minus * own)))
+
+
+@kernel
+def _add_group_sums(rows, scores):
+    """The sum of each group's rows is added to its scores."""
+    wide_vectors()
+    size = rows.size // scores.size
+    for group in range(scores.size // SAMPLES):
+        total = load(scores, group * SAMPLES, TILE)
+        for row in range(group * size, (group + 1) * size):
+            total = total + load(rows, row * SAMPLES, TILE)
+        store(scores, group * SAMPLES, total)
+
+
+@kernel
+def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores):
+    """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
+
+    The others' rows stay in ``activations``, one layer after another where there is room, else in its halves by turns.
+    What layers that vote say is added to ``scores``, unless that is empty.
+    """
+    last = layers.shape[0] - 1
+    keep = activations.size >= layers[last, 2] * SAMPLES
+    half = activations.size // 2
+    below, place = activations[:0], 0
+    for layer in range(last + 1 if outputs.size else last):
+        kind, gates, start = layers[layer, 0], layers[layer, 1], layers[layer, 2]
+        z = activations[place : place + gates * SAMPLES] if layer < last else outputs
+        stop = start + gates
+        if kind == FROM_BITS:
+            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+        elif kind == FROM_CYCLES:
+            walk = cycles[layers[layer, 3] : layers[layer, 4] + 1]
+            _forward_cycles(below, walk, rows[start:stop], c[start:stop], z)
+        else:
+            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+        if sigmoid:
+            _sigmoid(z)
+        if scores.size and layers[layer, 6]:
+            _add_group_sums(z, scores)
+        below = z
+        place = place + gates * SAMPLES if keep else half - place
+
+
+@kernel
+def _forward(words, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores, begin, end):
+    """Tiles begin to end: ``scores`` (tiles, columns * SAMPLES), the sums over groups of the layers that vote."""
+    for tile in range(begin, end):
+        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
+        scores[tile] = 0
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores[tile])
+
+
+@kernel
+def _backward_tile(
+    x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+    activations, outputs, delta, spare, gradient, dc,
+):  # fmt: skip
+    last = layers.shape[0] - 1
+    above = outputs
+    top = layers[last, 2] * SAMPLES
+    for layer in range(last, -1, -1):
+        kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
+        stop = start + layers[layer, 1]
+        to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+        if sigmoid:
+            _through_sigmoid(above, rows[start:stop], to, delta)
+        if kind == FROM_BITS:
+            _backward_bits(x, shift, first[start:stop], second[start:stop], to, delta, sums)
+            return
+        below = activations[top - inputs * SAMPLES : top]
+        above = below
+        top -= inputs * SAMPLES
+        if kind == FROM_CYCLES:
+            _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
+        else:
+            if layers[layer - 1, 6]:
+                spread_groups(gradient, spare[: inputs * SAMPLES], TILE)
+            else:
+                spare[: inputs * SAMPLES] = 0
+            _backward_rows(below, first[start:stop], second[start:stop], to, own, delta, spare, sums)
+            delta, spare = spare, delta
+
+
+@kernel
+def _backward(
+    words, layers, first, second, rows, slots, cycles, c, sigmoid,
+    activations, outputs, delta, spare, gradient, dc, begin, end,
+):  # fmt: skip
+    """dc = the sums over tiles begin to end, for the gradients (tiles, columns * SAMPLES) of the scores."""
+    dc[:] = 0
+    for tile in range(begin, end):
+        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
+        here = gradient[tile]
+        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, here[:0])
+        spread_groups(here, delta[: layers[-1, 1] * SAMPLES], TILE)
+        _backward_tile(
+            x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+            activations, outputs, delta, spare, here, dc,
+        )  # fmt: skip
+
+
+_PER_WORD: Final = 64 // SAMPLES
+
+
+class _SoftStack(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: PackedBatch, stack: Stack, schedule: StackSchedule, sigmoid: bool, *coefficients: Tensor
+    ) -> Tensor:
+        order = schedule.fixed
+        c = scheduled_coefficients(stack, order, coefficients)
+        tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
+        scores = np.empty((tiles, stack.columns * SAMPLES), dtype=c.dtype)
+        parts = slices(x.words.shape[0])
+
+        def task(place: int) -> None:
+            begin, end = parts[place]
+            activations = workspace.array((2 * widest * SAMPLES,), c.dtype)
+            outputs = workspace.array((order.widths[-1] * SAMPLES,), c.dtype)
+            _forward(
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.cycles, c, sigmoid,
+                activations, outputs, scores, _PER_WORD * begin, _PER_WORD * end,
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        ctx.x, ctx.stack, ctx.schedule, ctx.c, ctx.sigmoid = x, stack, schedule, c, sigmoid
+        ctx.shapes = [tensor.shape for tensor in coefficients]
+        return from_tiles(scores, x.samples, SAMPLES)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
+        tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
+        gradient = to_tiles(gradients[0], tiles, SAMPLES)
+        parts = slices(x.words.shape[0])
+        sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+
+        def task(place: int) -> None:
+            begin, end = parts[place]
+            activations = workspace.array(((order.gates - order.widths[-1]) * SAMPLES,), c.dtype)
+            # Only a sigmoid's gradient needs its own output.
+            outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
+            delta, spare = (workspace.array((widest * SAMPLES,), c.dtype) for _ in range(2))
+            _backward(
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, order.cycles, c,
+                ctx.sigmoid, activations, outputs, delta, spare, gradient, sums[place],
+                _PER_WORD * begin, _PER_WORD * end,
+            )  # fmt: skip
+
+        run(task, len(parts), order.gates * x.samples)
+        return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
+
+
+def soft_stack_numba(
+    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "rows 4"]], *, sigmoid: bool = False
+) -> Float[Tensor, "batch columns"]:
+    """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    packed = as_packed(x)
+    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, *coefficients)
+    assert isinstance(result, Tensor)
+    return result

@@ -1,0 +1,169 @@
+"""What soft and Boolean stacks do around their kernels: cut the batch, lay out scores, order coefficients.
+
+    scores in kernels   (tiles, columns * samples)    a column's samples side by side, padding beyond the batch
+    scores outside      (batch, columns)
+
+    coefficients        (c_0, c_a, c_b, c_ab) of a row   ->   (c_0, c_1, c_2, c_12) at place k, for its first and second
+                        input; places that share a row all get it, and their gradients are added up in their order
+
+The batch is cut into slices by its size alone. A thread takes a slice at a time, and what slices add up to the
+coefficients' gradients is added in their order: the number of threads shows in no bit of any result.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg"
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numba import int64, uint32
+from torch import Tensor
+
+from gatefit.compiled import njit
+from gatefit.ops.simd import load, prefetch, samples, store, wide_vectors
+from gatefit.ops.stack_schedule import StackOrder
+from gatefit.ops.stacks import Stack
+from gatefit.ops.threads import parallel_for
+from gatefit.ops.workspace import NUMPY_TYPES, workspace
+
+WORTH_THREADS: Final = 1 << 20
+"""Gate evaluations (gates times samples) from which threads pay: about half a millisecond of work."""
+
+AHEAD: Final = 8
+"""Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""
+
+kernel = njit(cache=True, nogil=True)
+inlined = njit(forceinline=True)
+
+
+def slices(words: int) -> list[tuple[int, int]]:
+    """Ranges of words: four where there are as many, sixteen for large batches; an empty one for an empty batch."""
+    count = max(1, min(words, 16, max(4, words // 4)))
+    return [(words * place // count, words * (place + 1) // count) for place in range(count)]
+
+
+def run(task: Callable[[int], None], count: int, evaluations: int) -> None:
+    """The tasks 0 to count - 1, by several threads where the work is worth it."""
+    if evaluations >= WORTH_THREADS:
+        parallel_for(task, count)
+    else:
+        for place in range(count):
+            task(place)
+
+
+def scheduled_rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
+    """Which row of coefficients each gate of a layer has, in the order of computation."""
+    numbers, owner = order.order[order.ranges[layer]], stack.owners[layer]
+    if owner is None:
+        return numbers
+    rows: np.ndarray = owner.detach().cpu().numpy()[numbers]
+    return rows
+
+
+def scheduled_coefficients(stack: Stack, order: StackOrder, coefficients: Sequence[Tensor]) -> np.ndarray:
+    """All layers' coefficients in the order of computation."""
+    c = workspace.array((order.gates, 4), NUMPY_TYPES[coefficients[0].dtype])
+    ranges = order.ranges
+
+    def task(layer: int) -> None:
+        place = ranges[layer]
+        given = coefficients[layer].detach().contiguous().numpy()
+        _to_schedule(given, scheduled_rows(stack, order, layer), order.swapped[place], c[place])
+
+    run(task, len(ranges), 16 * order.gates)
+    return c
+
+
+def coefficient_gradients(
+    stack: Stack, order: StackOrder, parts: np.ndarray, shapes: Sequence[torch.Size]
+) -> list[Tensor]:
+    """The gradients of every layer's coefficients, from the sums of the batch's slices."""
+    ranges = order.ranges
+    kind = torch.float32 if parts.dtype == np.float32 else torch.float64
+    gradients = [torch.empty(shape, dtype=kind) for shape in shapes]
+
+    def task(layer: int) -> None:
+        place, rows = ranges[layer], scheduled_rows(stack, order, layer)
+        own, swapped, gradient = parts[:, place], order.swapped[place], gradients[layer].numpy()
+        (_from_schedule if stack.owners[layer] is None else _from_shared_schedule)(own, rows, swapped, gradient)
+
+    run(task, len(ranges), 16 * order.gates * parts.shape[0])
+    return gradients
+
+
+@kernel
+def _to_schedule(coefficients, rows, swapped, c):
+    """Coefficients of one layer into the order of computation."""
+    for k in range(rows.size):
+        row, s = coefficients[rows[k]], swapped[k]
+        c[k, 0], c[k, 1], c[k, 2], c[k, 3] = row[0], row[1 + s], row[2 - s], row[3]
+
+
+@inlined
+def _added_up(parts, k):
+    """The parts' sum, added in order."""
+    d_0, d_1, d_2, d_12 = parts[0, k, 0], parts[0, k, 1], parts[0, k, 2], parts[0, k, 3]
+    for part in range(1, parts.shape[0]):
+        d_0 += parts[part, k, 0]
+        d_1 += parts[part, k, 1]
+        d_2 += parts[part, k, 2]
+        d_12 += parts[part, k, 3]
+    return d_0, d_1, d_2, d_12
+
+
+@kernel
+def _from_schedule(parts, rows, swapped, gradient):
+    """The gradient of one layer's coefficients, each row of which belongs to one gate."""
+    for k in range(rows.size):
+        row, s = gradient[rows[k]], swapped[k]
+        row[0], row[1 + s], row[2 - s], row[3] = _added_up(parts, k)
+
+
+@kernel
+def _from_shared_schedule(parts, rows, swapped, gradient):
+    """The same where gates share rows: their gradients are added up, in the order of computation."""
+    gradient[:] = 0
+    for k in range(rows.size):
+        row, s = gradient[rows[k]], swapped[k]
+        d_0, d_1, d_2, d_12 = _added_up(parts, k)
+        row[0] += d_0
+        row[1 + s] += d_1
+        row[2 - s] += d_2
+        row[3] += d_12
+
+
+@inlined
+def ahead(array, rows, k, tile):
+    """Ask for the row that is needed AHEAD gates later; at the end, for the last one again."""
+    place = int64(rows[min(uint32(k) + uint32(AHEAD), uint32(rows.size) - uint32(1))]) * samples(tile)
+    for line in range(len(tile)):
+        prefetch(array, place + 16 * line)
+
+
+@kernel
+def spread_groups(gradient, rows, tile):
+    """Each row of a group gets the group's gradient."""
+    wide_vectors()
+    n = samples(tile)
+    size = rows.size // gradient.size
+    for group in range(gradient.size // n):
+        d = load(gradient, group * n, tile)
+        for row in range(group * size, (group + 1) * size):
+            store(rows, row * n, d)
+
+
+def to_tiles(gradient: Float[Tensor, "batch columns"], tiles: int, samples: int) -> np.ndarray:
+    """The scores' gradients as the kernels read them, zero beyond the batch."""
+    batch, columns = gradient.shape
+    padded = gradient.new_zeros((columns, tiles * samples))
+    padded[:, :batch] = gradient.T
+    laid_out: np.ndarray = padded.view(columns, tiles, samples).permute(1, 0, 2).contiguous().numpy()
+    return laid_out.reshape(tiles, columns * samples)
+
+
+def from_tiles(scores: np.ndarray, batch: int, samples: int) -> Float[Tensor, "batch columns"]:
+    """The kernels' scores, without the padding; stored column by column, contiguous along the batch."""
+    tiles, columns = scores.shape[0], scores.shape[1] // samples
+    laid_out = torch.from_numpy(scores).view(tiles, columns, samples).permute(1, 0, 2)
+    return laid_out.reshape(columns, tiles * samples)[:, :batch].T

@@ -1,0 +1,92 @@
+"""Gate layers one above another, as one operation sees them: ``soft_stack`` and ``boolean_stack`` compute them whole.
+
+layer l reads layer l - 1, the first one the bits of the batch
+sums[:, k] = Σ over the layers that vote, Σ over the gates of their group k
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Wirings and votes; gates and coefficients are given beside it."""
+
+    wirings: Sequence[Int[Tensor, "2 gates"]]
+    groups: int | None = None
+    """Into how many equal groups of neighbours the gates of each voting layer are summed; None: each gate by itself."""
+    votes: Sequence[int] = ()
+    """The layers that vote, counted from 1, in order, the last layer among them; empty: the last alone."""
+    owners: Sequence[Int[Tensor, " gates"] | None] = ()
+    """For each layer which row of coefficients each gate has, so that gates can share one; None, empty: its own."""
+    changing: Sequence[bool] = ()
+    """For each layer whether its wiring may be another one at the next call; empty: none does."""
+
+    def __post_init__(self) -> None:
+        if not self.wirings:
+            raise ValueError("a stack needs at least one layer, got no wiring")
+        depth = len(self.wirings)
+        object.__setattr__(self, "votes", tuple(self.votes) or (depth,))
+        object.__setattr__(self, "owners", tuple(self.owners) or (None,) * depth)
+        object.__setattr__(self, "changing", tuple(self.changing) or (False,) * depth)
+        if len(self.owners) != depth or len(self.changing) != depth:
+            raise ValueError(
+                f"a stack of {depth} layers needs as many owners and changing, "
+                f"got {len(self.owners)} and {len(self.changing)}"
+            )
+        if self.votes[-1] != depth or list(self.votes) != sorted(set(self.votes)) or self.votes[0] < 1:
+            raise ValueError(f"votes are layers from 1 to {depth}, in order, with the last; got {list(self.votes)}")
+        if self.groups is None and len(self.votes) > 1:
+            raise ValueError("several layers vote in groups alone; give the number of groups")
+        for gates in (self.widths[number - 1] for number in self.votes):
+            if self.groups is not None and (self.groups < 1 or gates % self.groups):
+                which = "last" if len(self.votes) == 1 else "voting"
+                raise ValueError(
+                    f"the {which} layer's {gates} gates cannot be divided into {self.groups} equal groups; "
+                    f"use a multiple of the number of classes"
+                )
+        for owner, gates in zip(self.owners, self.widths, strict=True):
+            if owner is not None and owner.shape != (gates,):
+                raise ValueError(f"owners name a row for each of {gates} gates, got shape {tuple(owner.shape)}")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Gates of each layer."""
+        return tuple(int(wiring.shape[1]) for wiring in self.wirings)
+
+    @property
+    def columns(self) -> int:
+        """How many numbers a sample gets."""
+        return self.widths[-1] if self.groups is None else self.groups
+
+    def check(self, what: str, tensors: Sequence[Tensor], *columns: int) -> None:
+        """Refuse tensors over gates that do not fit the layers."""
+        needed = [
+            (gates if owner is None else int(owner.max()) + 1, *columns)
+            for gates, owner in zip(self.widths, self.owners, strict=True)
+        ]
+        shapes = [tuple(tensor.shape) for tensor in tensors]
+        if shapes != needed:
+            raise ValueError(f"the layers need {what} of shapes {needed}, got {shapes}")
+
+
+def at_places(rows: Shaped[Tensor, "rows ..."], owners: Int[Tensor, " gates"] | None) -> Shaped[Tensor, "gates ..."]:
+    """What belongs to each gate, from what belongs to each row of parameters or coefficients."""
+    return rows if owners is None else rows[owners.long()]
+
+
+def group_sums(y: Float[Tensor, "batch gates"], groups: int) -> Float[Tensor, "batch groups"]:
+    """Sums over consecutive groups, read along the batch: activations are stored feature-major."""
+    return y.T.reshape(groups, y.shape[1] // groups, y.shape[0]).sum(1).T
+
+
+def votes_of(stack: Stack, voters: Sequence[Float[Tensor, "batch _"]]) -> Float[Tensor, "batch columns"]:
+    """The sums, from the outputs of the layers that vote: their definition."""
+    if stack.groups is None:
+        return voters[0]
+    sums = [group_sums(y, stack.groups) for y in voters]
+    return sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)

@@ -1,0 +1,109 @@
+"""What a wiring is: which two nodes of the layer below each gate reads.
+
+    committed()   int32 (2, gates)              the wiring that is deployed
+    read(x)       a, b (batch, gates)           what training reads: x at the committed nodes, or what a wiring that
+                                                learns mixes from its candidates, differentiable in its parameters
+
+A wiring of your own is a subclass whose constructor takes a ``WiringContext``: ``LogicNetwork(wiring=MyWiring)``.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Int32
+from torch import Tensor
+
+from gatefit.ops.implementations import Implemented
+from gatefit.randomness import stream
+
+
+@dataclass(frozen=True)
+class WiringOptions:
+    """What is known of a network's inputs, and wished of its wires; a wiring takes what it can use."""
+
+    order: Int[np.ndarray, " inputs"] | None = None
+    """"local": the network's inputs in their order along a line; None: by number."""
+    reach: int | None = None
+    """"local": how many gates from its own place a gate reads at most; None: a tenth of its layer."""
+    preferred: Int[np.ndarray, " preferred"] | None = None
+    """"auto": inputs of the network that most gates of the first layer read; None: all alike."""
+
+
+@dataclass(frozen=True)
+class WiringContext:
+    """The layer that a wiring is made for, its place in the network, and where random numbers come from."""
+
+    inputs: int
+    gates: int
+    generator: torch.Generator
+    layer: int = 0
+    depth: int = 1
+    classes: int = 1
+    seed: int = 0
+    """The network's wiring seed, for what is drawn apart from ``generator``."""
+    options: WiringOptions = field(default_factory=WiringOptions)
+
+    def stream(self, purpose: str) -> torch.Generator:
+        """A generator of its own for one purpose: drawing from it moves nothing else."""
+        return stream(self.seed, f"wiring/{purpose}")
+
+
+class Wiring(Implemented, ABC):
+    """Two nodes of ``inputs`` for each of ``gates`` gates."""
+
+    inputs: int
+    gates: int
+    learns: ClassVar[bool] = False
+    """Whether training goes through ``read``, and the committed wiring may be another one at every step."""
+
+    @abstractmethod
+    def committed(self) -> Int32[Tensor, "2 gates"]:
+        """The nodes that the deployed gates read."""
+
+    def read(
+        self, x: Float[Tensor, "batch inputs"]
+    ) -> tuple[Float[Tensor, "batch gates"], Float[Tensor, "batch gates"]]:
+        """What the gates read in training."""
+        first, second = self.committed().long()
+        return x[:, first], x[:, second]
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(network)``."""
+        return f"inputs={self.inputs}, gates={self.gates}"
+
+
+class FixedWiring(Wiring):
+    """A wiring that is made once; saved with the network."""
+
+    pairs: Tensor
+
+    def __init__(self, pairs: Int[Tensor, "2 gates"], inputs: int) -> None:
+        super().__init__()
+        self.inputs, self.gates = inputs, int(pairs.shape[-1])
+        self.register_buffer("pairs", explicit_wiring(pairs, inputs, self.gates))
+
+    def committed(self) -> Int32[Tensor, "2 gates"]:
+        """The pairs."""
+        return self.pairs
+
+
+def explicit_wiring(wiring: Int[Tensor, "2 gates"], inputs: int, gates: int) -> Int32[Tensor, "2 gates"]:
+    """Your own wiring, checked against the layer's sizes; a gate may read one input twice."""
+    if inputs < 1 or gates < 1:
+        raise ValueError(f"a layer needs at least one input and one gate, got {inputs} and {gates}")
+    if wiring.is_floating_point() or wiring.dtype == torch.bool:
+        raise TypeError(f"wiring must hold integers, got {wiring.dtype}")
+    if wiring.shape != (2, gates):
+        raise ValueError(f"wiring must have shape (2, gates) = (2, {gates}), got {tuple(wiring.shape)}")
+    low, high = int(wiring.min()), int(wiring.max())
+    if low < 0 or high >= inputs:
+        raise ValueError(f"wiring must name inputs from 0 to {inputs - 1}, got {low} to {high}")
+    return wiring.to(torch.int32).contiguous()
+
+
+def coverage(wiring: Int[Tensor, "2 gates"], inputs: int) -> float:
+    """The fraction of inputs that some gate reads."""
+    return np.unique(wiring.cpu().numpy()).size / inputs
