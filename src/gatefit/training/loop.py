@@ -154,7 +154,8 @@ def batch_loss(network: Model, data: TrainingData, indices: Int64[np.ndarray, " 
     """The mean loss of these samples."""
     weights = None if data.train_weights is None else data.train_weights[indices]
     scores = network(data.train.batch(indices))
-    return loss_of(scores, data.train_targets[indices], weights, network.implementation)
+    implementation = network.implementation if isinstance(network, LogicNetwork) else None
+    return loss_of(scores, data.train_targets[indices], weights, implementation)
 
 
 @dataclass
@@ -171,9 +172,9 @@ class Learner:
     def __post_init__(self) -> None:
         self.optimiser = make_optimiser(self.config, self.network)
 
-    def restore(self) -> bool:
-        """Take network, optimiser and state from the newest checkpoint, where there is one."""
-        found = load_checkpoint(self.folder, self.config, self.network, self.optimiser) if self.folder else None
+    def restore(self, folder: Path | None) -> bool:
+        """Take network, optimiser and state from the newest checkpoint in ``folder``, where there is one."""
+        found = load_checkpoint(folder, self.config, self.network, self.optimiser) if folder is not None else None
         self.state = found or self.state
         return found is not None
 
@@ -193,7 +194,7 @@ class Strategy:
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """Go on from checkpoints where there are some; returns the optimiser that takes the steps."""
         (learner,) = learners
-        learner.restore()
+        learner.restore(learner.folder)
         return learner.optimiser
 
     def backward(

@@ -71,7 +71,7 @@ class ProcessGroup(Strategy):
             raise ValueError(
                 f"process {self.rank} was given the folder {learner.folder}; only the first process writes"
             )
-        restored = learner.restore()
+        restored = learner.restore(learner.folder)
         self._meet(_READY, _subject(learner, data))
         content = b""
         if restored and learner.folder is not None:
@@ -82,9 +82,7 @@ class ProcessGroup(Strategy):
         elif not self.writes:
             with tempfile.TemporaryDirectory() as copy:
                 (Path(copy) / checkpoint_name(0)).write_bytes(content)
-                learner.folder = Path(copy)
-                learner.restore()
-                learner.folder = None
+                learner.restore(Path(copy))
         return learner.optimiser
 
     def backward(

@@ -40,7 +40,7 @@ class SideBySide(Strategy):
         """Go on from checkpoints, all of the same step, and lay the networks side by side."""
         networks = _checked([each.config for each in learners], [each.network for each in learners])
         for each in learners:
-            each.restore()
+            each.restore(each.folder)
         steps = {each.state.step for each in learners}
         if len(steps) > 1:
             raise NotSideBySideError(
