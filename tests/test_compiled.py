@@ -14,6 +14,8 @@ import gatefit
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 
+pytestmark = pytest.mark.outside
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(gatefit.__file__).parent
 

@@ -11,6 +11,8 @@ from sklearn.datasets import make_classification
 from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
 from gatefit.network import LogicNetwork
 
+pytestmark = pytest.mark.outside
+
 SMALL = {"width": 60, "depth": 2, "steps": 20, "threads": 1, "random_state": 0, "thresholds": 3}
 
 

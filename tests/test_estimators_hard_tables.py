@@ -13,6 +13,8 @@ from gatefit.estimators.evaluation import is_one_sided
 from gatefit.estimators.relevance import added_information, preferred_bits, relevant_features
 from gatefit.estimators.tails import tail_thresholds, with_tails
 
+pytestmark = pytest.mark.outside
+
 SMALL = {"width": 60, "depth": 2, "steps": 20, "threads": 1, "random_state": 0}
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -33,9 +35,10 @@ def test_the_demo_installs_what_training_needs_and_no_more(planned):
 
 
 def test_the_tests_install_all_at_once(planned):
-    install, run = planned("test")
+    install, *runs = planned("test")
     assert install.endswith("--constraint constraints.txt --editable '.[dev]'")
-    assert run == "pytest -m"
+    assert runs == ["pytest -m", "pytest -m"]
+    assert planned("test-core") == [install, "pytest -m"]
 
 
 def test_one_adds_to_the_other(planned, tmp_path):

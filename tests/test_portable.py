@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.outside
+
 MODULES = ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty")
 HIDE = f"import sys\nfor name in {MODULES!r}: sys.modules[name] = None\n"
 """As sitecustomize.py: in the process itself and in all that it starts."""

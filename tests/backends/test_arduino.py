@@ -15,6 +15,8 @@ from gatefit.gates import Gate
 from strategies import READOUTS, all_patterns, layered_circuit, random_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-fsanitize=undefined,bounds")
 NO_GATES = np.empty((2, 0), int)
 

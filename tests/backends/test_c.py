@@ -21,6 +21,8 @@ from gatefit.gates import Gate
 from strategies import READOUTS, all_patterns, layered_circuit, random_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 STYLES = ("straight", "table")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 NO_GATES = np.empty((2, 0), int)

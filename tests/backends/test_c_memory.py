@@ -15,6 +15,8 @@ from gatefit.encoders import Thermometer
 from strategies import layered_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 PIXELS = Thermometer(2, low=0, high=255).fit(np.empty((0, 196)))
 

@@ -22,6 +22,8 @@ from gatefit.gates import Gate
 from strategies import all_patterns, layered_circuit, random_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

@@ -16,6 +16,8 @@ from gatefit.hardware.bench import harness
 from strategies import layered_circuit, random_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

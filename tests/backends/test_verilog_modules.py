@@ -17,6 +17,8 @@ from gatefit.hardware.vectors import pack_features
 from strategies import all_patterns, layered_circuit, random_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

@@ -12,6 +12,8 @@ from gatefit.datasets import load_dataset
 from gatefit.encoders import Thermometer
 from strategies import layered_circuit
 
+pytestmark = pytest.mark.outside
+
 
 def check(page, circuit: Circuit) -> tuple[np.ndarray, int]:
     """The page's pixels and class, after its scores were compared with the engine's."""

@@ -13,6 +13,8 @@ from gatefit.circuit.ir import Circuit
 from gatefit.datasets import load_dataset
 from gatefit.datasets.adult import load_adult_frame
 
+pytestmark = pytest.mark.outside
+
 THREE = [(0.3, 0.25), (0.4, 0.15), (0.55, 0.15), (0.65, 0.25), (0.6, 0.4), (0.45, 0.48), (0.6, 0.55), (0.68, 0.68),
          (0.6, 0.82), (0.42, 0.85), (0.28, 0.75)]  # fmt: skip
 LARGEST = 200_000

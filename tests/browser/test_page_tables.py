@@ -15,6 +15,8 @@ from gatefit.datasets import load_dataset
 from gatefit.encoders import Encoder, Table
 from strategies import layered_circuit, random_circuit
 
+pytestmark = pytest.mark.outside
+
 SET_CONTROLS = """
 (rows) => rows.map((row) => {
   for (const [name, value] of Object.entries(row)) {

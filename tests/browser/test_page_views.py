@@ -9,6 +9,8 @@ from gatefit.circuit.readout import Affine, GroupSum
 from gatefit.gates import Gate
 from strategies import build_circuit, layered_circuit, random_circuit
 
+pytestmark = pytest.mark.outside
+
 
 def small_circuit() -> Circuit:
     """not ((p and not q) or r), and p is the same as r; read by two classes."""

@@ -17,6 +17,8 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from mutations import split, with_digest
 
+pytestmark = pytest.mark.outside
+
 resource = pytest.importorskip("resource")
 
 MEMORY = 2 * 2**30

@@ -3,9 +3,13 @@
 import re
 import shutil
 
+import pytest
+
 from gatefit.backends.c.arduino import to_arduino
 from gatefit.circuit.ir import Circuit
 from tools import require_tool
+
+pytestmark = pytest.mark.outside
 
 
 def test_a_sketch_is_written(gatefit, refused, model, tmp_path):

@@ -15,6 +15,8 @@ from gatefit.cli import app
 from gatefit.cli.stop import StopSignals
 from patience import HANG
 
+pytestmark = pytest.mark.outside
+
 LONG = ["--dataset", "monks-1", "--width", "34", "--depth", "2", "--steps", "400", "--evaluate-every", "20"]
 
 

@@ -15,6 +15,8 @@ from gatefit.circuit.readout import GroupSum
 from gatefit.cli.errors import one_line
 from gatefit.cli.output import json_text, printable
 
+pytestmark = pytest.mark.outside
+
 pty = pytest.importorskip("pty")
 
 CLIPBOARD, TITLE, CLEAR = "\x1b]52;c;cm0gLXJmIH4=\x07", "\x1b]0;owned\x07", "\x9b2J"

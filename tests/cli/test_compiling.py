@@ -7,12 +7,15 @@ import sys
 import time
 
 import numpy as np
+import pytest
 from numba import njit
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.cli import compiling
 from gatefit.cli.compiling import MESSAGE, compilation
+
+pytestmark = pytest.mark.outside
 
 
 def on_a_terminal(environment, *command):

@@ -11,6 +11,8 @@ from gatefit.experiments.runner import run_all
 from gatefit.experiments.store import Store
 from gatefit.training.config import RunConfig
 
+pytestmark = pytest.mark.outside
+
 CONFIG = RunConfig(dataset="monks-1", width=40, depth=2, steps=40, evaluate_every=20)
 FREE = replace(CONFIG, method="iwp-free", seed=3, wiring="random")
 FAILED = replace(CONFIG, width=41)

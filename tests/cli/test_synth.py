@@ -12,6 +12,8 @@ from gatefit.encoders import Threshold
 from gatefit.hardware import tools
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

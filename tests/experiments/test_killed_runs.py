@@ -20,6 +20,8 @@ from gatefit.training.folder import RunFolderInUseError, checkpoints, locked, re
 from patience import HANG, wait_until
 from runner_cases import BASE, LONG, facts
 
+pytestmark = pytest.mark.outside
+
 HOLD = Path(__file__).parent.parent / "hold.py"
 RUNNER = """
 import json

@@ -18,6 +18,8 @@ from gatefit.training.folder import MADE
 from patience import HANG
 from ray_driver import APART, BASE, CONFIGS, IMPOSSIBLE, KILLED, STOPPED, UNLUCKY
 
+pytestmark = pytest.mark.outside
+
 DRIVER = Path(__file__).parent.parent / "ray_driver.py"
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'gatefit[ray]'")
 

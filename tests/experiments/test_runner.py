@@ -17,6 +17,8 @@ from gatefit.training.folder import read_made
 from gatefit.training.loop import TrainingDivergedError
 from runner_cases import BASE, LONG, facts
 
+pytestmark = pytest.mark.outside
+
 BUILD = "gatefit.paper.baselines:build_model"
 NAMES = {"gradient_norms", "commitment", "entropy", "census", "distance", "survival", "coverage"}
 

@@ -20,6 +20,8 @@ from patience import HANG
 from strategies import layered_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 CIRCUIT = layered_circuit(np.random.default_rng(0), 9, 24, 2, 3, gates=range(1, 15))
 BITS = np.random.default_rng(1).random((20, 9)) < 0.5
 

@@ -8,6 +8,8 @@ from gatefit.hardware.cell_counts import Cells, read_levels, read_statistics
 from gatefit.hardware.targets import TARGETS
 from gatefit.hardware.tools import ToolError
 
+pytestmark = pytest.mark.outside
+
 ICE40 = TARGETS["ice40"]
 # As yosys 0.23 and 0.70 write it, shortened.
 STATISTICS = {

@@ -16,6 +16,8 @@ from patience import HANG
 from strategies import layered_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 CELLS = {"tables": 10, "flip_flops": 2, "carries": 1}
 

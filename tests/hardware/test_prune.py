@@ -10,6 +10,8 @@ from gatefit.encoders import Threshold
 from gatefit.hardware.prune import prune_readout
 from gatefit.hardware.vectors import edge_features, feature_matrix, pack_features
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

@@ -19,6 +19,8 @@ from gatefit.hardware.targets import TARGETS
 from gatefit.hardware.vectors import edge_features, edge_values, pack_features
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 NO_GATES = np.empty((2, 0), int)
 
 

@@ -15,6 +15,8 @@ from gatefit.hardware.tools import ToolError, find_yosys
 from strategies import all_patterns, layered_circuit
 from tools import require_tool
 
+pytestmark = pytest.mark.outside
+
 CIRCUIT = layered_circuit(np.random.default_rng(1), 10, 30, 3, 3, gates=range(1, 15))
 
 

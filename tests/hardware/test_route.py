@@ -9,6 +9,8 @@ from gatefit.hardware.targets import TARGETS
 from gatefit.hardware.tools import Tool, ToolError, ToolTimeoutError
 from patience import HANG
 
+pytestmark = pytest.mark.outside
+
 ICE40, ECP5 = TARGETS["ice40"], TARGETS["ecp5"]
 PATH = [{"delay": 0.5, "type": "clk-to-q"}, {"delay": 1.5, "type": "routing"}, {"delay": 2.0, "type": "logic"}]
 # As nextpnr 0.11 writes it, shortened.

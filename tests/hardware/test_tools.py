@@ -9,6 +9,8 @@ from gatefit.hardware import tools
 from gatefit.hardware.targets import TARGETS, target
 from patience import wait_until
 
+pytestmark = pytest.mark.outside
+
 
 @pytest.fixture(autouse=True)
 def _fresh():

@@ -14,6 +14,8 @@ from gatefit.paper.scales import DATASET_NAMES, DATASETS, runs
 from gatefit.paper.values import paper
 from gatefit.training.config import RunConfig
 
+pytestmark = pytest.mark.outside
+
 ROWS = [
     {
         "step": step,

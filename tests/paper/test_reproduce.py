@@ -14,6 +14,8 @@ from gatefit.paper.verbs.reproduce import RunLines, only_runs, parse_seeds, run_
 from gatefit.training.config import RunConfig
 from patience import HANG
 
+pytestmark = pytest.mark.outside
+
 LABEL = "tab:h7-cross-dataset"
 TINY = ["--scale", "tiny", "--threads", "1"]
 

@@ -4,6 +4,8 @@ import pytest
 
 from kill_resume import complete, fingerprint, trial
 
+pytestmark = pytest.mark.outside
+
 
 def test_five_killed_runs_end_as_undisturbed_ones_do(tmp_path):
     kills, mismatches = trial(tmp_path, runs=5, seed=1, steps=400)

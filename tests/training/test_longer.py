@@ -18,6 +18,8 @@ from gatefit.training.loop import Observer
 from gatefit.training.runs import execute, take_folder
 from kill_resume import complete, kill_after
 
+pytestmark = pytest.mark.outside
+
 SHORT = RunConfig(dataset="monks-1", width=40, depth=2, steps=60, evaluate_every=20, batch_size=48, warmup=5)
 LONG = replace(SHORT, steps=110)
 

@@ -21,6 +21,8 @@ from gatefit.training.parallel import ParallelError, ProcessGroup, process_group
 from parallel_worker import CASES, FINISHED, STOP_AT, run_alone
 from patience import HANG, wait_until
 
+pytestmark = pytest.mark.outside
+
 WORKER = Path(__file__).parent.parent / "parallel_worker.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 LONG = ["--dataset", "monks-1", "--width", "34", "--depth", "2", "--evaluate-every", "20", "--threads", "1"]

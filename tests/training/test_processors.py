@@ -11,6 +11,8 @@ import torch
 
 from gatefit.methods import METHODS
 
+pytestmark = pytest.mark.outside
+
 BOOLEAN = [name for name in METHODS if not name.endswith("-free")]
 # Ten classes, and sizes that are no multiple of a register's width.
 WORKER = """
