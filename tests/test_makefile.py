@@ -46,6 +46,6 @@ def test_one_adds_to_the_other(planned, tmp_path):
     (tmp_path / ".venv" / "bin" / "python").touch()
     (tmp_path / ".venv" / ".installed-train").touch()
     assert planned("demo") == ["gatefit demo"]
-    assert len(planned("test")) == 2
+    assert len(planned("test")) == 3
     (tmp_path / ".venv" / ".installed").touch()
-    assert planned("test") == ["pytest -m"]
+    assert planned("test") == ["pytest -m", "pytest -m"]
