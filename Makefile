@@ -55,11 +55,12 @@ test: check shapes
 	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term
 
 # Array shapes in signatures, checked at run time. Kernels cannot be; tests that pass wrong types on purpose are left out.
-SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings readouts network ops.straight_through \
+SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts network ops.straight_through \
 	ops.coefficients.reference ops.gate_layer.reference training.order,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
 	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
-	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py
+	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py \
+	  tests/test_layers.py
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

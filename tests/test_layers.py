@@ -45,6 +45,17 @@ class Either(Layer):
         return builder.gates(np.full(self.outputs, Gate.OR), inputs.reshape(-1, 2).T)
 
 
+class Inverted(GateLayer):
+    """Gates whose outputs are inverted: a layer of gatefit's, changed."""
+
+    def forward(self, x):
+        return 1 - super().forward(x)
+
+    def lower(self, builder, inputs):
+        nodes = super().lower(builder, inputs)
+        return builder.gates(np.full(self.outputs, Gate.NOT_A), np.stack([nodes, nodes]))
+
+
 class Candidates(Wiring):
     """Each gate reads the best scored of four candidates; in training straight through a mixture of them."""
 
@@ -127,6 +138,7 @@ NETWORKS = {
         classes=3,
     ),
     "own layer": stacked,
+    "own gates": lambda: LogicNetwork(layers=[Inverted(INPUTS, 30, generator=generator())], classes=3),
     "own method": lambda: LogicNetwork(INPUTS, 3, 30, 2, method=Averse),
     "own wiring": lambda: LogicNetwork(INPUTS, 3, [40, 30], wiring=Candidates),
     "own wiring, single gates": lambda: LogicNetwork(INPUTS, 3, [40, 30], wiring=Candidates, method="multilinear-ste"),
@@ -135,6 +147,7 @@ NETWORKS = {
 }
 OWN = {
     "own layer": lambda: {"layers": [*stacked().layers]},
+    "own gates": lambda: {"layers": [Inverted(INPUTS, 30, generator=generator(1))]},
     "own method": lambda: {"method": Averse},
     "own wiring": lambda: {"wiring": Candidates},
     "own wiring, single gates": lambda: {"wiring": Candidates},

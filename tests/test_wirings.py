@@ -7,7 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from gatefit import LogicGateClassifier
+from gatefit.cli import app
+from gatefit.network import LogicNetwork
 from gatefit.wirings import (
     WIRINGS,
     FixedWiring,
@@ -145,3 +149,16 @@ def test_auto_reads_every_pair_before_any_again_and_prefers_inputs():
 def test_bad_input_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+def test_network_estimators_and_command_line_know_the_same_names(name, tmp_path):
+    assert LogicNetwork(12, 2, 30, 2, wiring=name).configuration["wiring"] == name
+    bits = np.random.default_rng(0).random((40, 6)) < 0.5
+    model = LogicGateClassifier(width=12, depth=2, steps=2, wiring=name, random_state=0).fit(
+        bits, bits[:, 0] ^ bits[:, 1]
+    )
+    assert model.network_.configuration["wiring"] == name
+    options = f"train --dataset digits --width 230 --depth 2 --steps 2 --quiet --wiring {name} --out {tmp_path}"
+    result = CliRunner().invoke(app, options.split())
+    assert result.exit_code == 0, result.output

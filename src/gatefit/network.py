@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.layers import LAYERS, GateLayer, Layer
-from gatefit.layers.gates import saved_pairs
-from gatefit.methods import METHODS, Method, resolve_method
+from gatefit.layers.gates import saved_method, saved_pairs
+from gatefit.methods import Method, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import Implementation, Implemented
@@ -83,7 +83,7 @@ class LogicNetwork(Implemented):
         reads: Sequence[Sequence[int]] | None = None,
         votes: str | Sequence[int] = "last",
         method: str | type[Method] = "multilinear-covjac",
-        wiring: WiringChoice | Sequence[Int[Tensor, "2 gates"] | Wiring] = "unique",
+        wiring: WiringChoice | Sequence[Int[Tensor, "2 _"] | Wiring] = "unique",
         wiring_options: WiringOptions | None = None,
         readout: str | Readout = "group-sum",
         readout_temperature: float | str = "auto",
@@ -116,6 +116,12 @@ class LogicNetwork(Implemented):
         voters = sum(self._size(source) for source in self.votes)
         self.readout = _make_readout(readout, voters, classes, readout_temperature, target_range)
         self.classes = self.readout.classes
+        # What the stacks compute as one function: layers that read one another, and votes that are counted.
+        self._sequential = self.reads == tuple((below,) for below in range(len(widths)))
+        several = len(self.votes) > 1 or self.votes[-1] < len(widths)
+        self._counted = not several or (
+            self.readout.groups is not None and self.votes[0] > 0 and self.votes[-1] == len(widths)
+        )
         self.ballot: Tensor | None
         self.register_buffer("ballot", self._ballot(), persistent=False)
         self.encoder, self.class_names = encoder, tuple(class_names)
@@ -205,10 +211,6 @@ class LogicNetwork(Implemented):
     def _size(self, source: int) -> int:
         return self.widths[source - 1] if source else self.inputs
 
-    @property
-    def _sequential(self) -> bool:
-        return self.reads == tuple((below,) for below in range(self.depth))
-
     def _ballot(self) -> Tensor | None:
         """The voters class by class, as places among the sources' outputs one after another; None: as they are."""
         if len(self.votes) == 1:
@@ -284,11 +286,8 @@ class LogicNetwork(Implemented):
 
     def _stacked(self, x: Batch) -> list[GateLayer] | None:
         """The layers, where one function computes them all: plain gates one above another, on bits."""
-        layers = [layer for layer in self.layers if type(layer).forward is GateLayer.forward]
-        whole = len(layers) == self.depth and self._sequential
-        counted = self.votes[-1] == self.depth and 0 not in self.votes
-        counted = counted and (len(self.votes) == 1 or self.readout.groups is not None)
-        return layers if whole and counted and are_bits(x) else None  # type: ignore[return-value]
+        plain = all(type(layer) is GateLayer for layer in self.layers)
+        return [*self.layers] if plain and self._sequential and self._counted and are_bits(x) else None
 
     def _stack_of(self, layers: Sequence[GateLayer]) -> Stack:
         return Stack(
@@ -314,7 +313,7 @@ class LogicNetwork(Implemented):
         assert isinstance(scores, Tensor)
         return scores
 
-    def gates(self) -> list[UInt8[Tensor, "gates"]]:
+    def gates(self) -> list[UInt8[Tensor, " _"]]:
         """The deployed gate numbers of every layer of gates."""
         return [layer.method.gates() for layer in self.gate_layers]
 
@@ -390,7 +389,7 @@ class LogicNetwork(Implemented):
         elif layers is not None:
             raise ValueError("this state_dict describes its layers by width and depth; leave layers out")
         else:
-            configuration["method"] = _saved_method(configuration["method"], method)
+            configuration["method"] = saved_method(configuration["method"], method)
             configuration["wiring"] = _saved_wirings(state, configuration["depth"]) if wiring is None else wiring
         floating = [value.dtype for name, value in state.items() if name.startswith("layers.")]
         dtype = next((kind for kind in floating if kind.is_floating_point), torch.float32)
@@ -539,9 +538,7 @@ def _saved_layer(described: Mapping[str, Any], state: Mapping[str, Any], method:
             f"this state_dict has a layer {kind!r}, which is not one of {', '.join(LAYERS)}; "
             "give the layers: LogicNetwork.from_state_dict(state, layers=[...])"
         )
-    name = described["method"]
-    own = method if method is not None and method.name == name else None
-    return LAYERS[kind].from_configuration(described, state, method=_saved_method(name, own))
+    return LAYERS[kind](described, state, method=method)
 
 
 def _saved_wirings(state: Mapping[str, Any], depth: int) -> list[Tensor]:
@@ -567,20 +564,6 @@ def _saved_readout(name: str, own: Readout | None) -> str | Readout:
             "give it: LogicNetwork.from_state_dict(state, readout=YourReadout(...))"
         )
     raise ValueError(f"this state_dict is of the readout {name!r}, got a {given}")
-
-
-def _saved_method(name: str, own: type[Method] | None) -> str | type[Method]:
-    """The method of a saved network: registered, or the class that the user gives for it."""
-    if own is not None and own.name != name:
-        raise ValueError(
-            f"this state_dict is of the method {name!r}, got method={own.__name__}, whose name is {own.name!r}"
-        )
-    if own is None and name not in METHODS:
-        raise ValueError(
-            f"this state_dict is of the method {name!r}, which is not one of {', '.join(METHODS)}; "
-            "give its class: LogicNetwork.from_state_dict(state, method=YourMethod)"
-        )
-    return own or name
 
 
 def _parse_extra_state(state: Tensor) -> dict[str, Any]:

@@ -36,8 +36,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         temperature: of the method, where it has one.
         readout: "group-sum", which only counts, or "linear", learned weights.
         readout_temperature: what counts are divided by for probabilities; "auto" is √(gates per class).
-        wiring: "unique", "stride" or "random"; "auto" is unique, but reads pairs again once all have been read, and
-            from 10,000 samples on prefers features that tell something about the class.
+        wiring: "unique", "stride", "random" or "local"; "auto" is unique, but reads pairs again once all have been
+            read, and from 10,000 samples on prefers features that tell something about the class.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
         thresholds: the most bits that a column of numbers gets from encoder="auto".
         early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``

@@ -42,7 +42,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         weight_decay: decoupled from the gradient.
         initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
         temperature: of the method, where it has one.
-        wiring: "unique", "stride" or "random"; "auto" is unique, but reads pairs again once all have been read.
+        wiring: "unique", "stride", "random" or "local"; "auto" is unique, but reads pairs again when all are read.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
         thresholds: the most bits that a column of numbers gets from encoder="auto", apart from up to eight more in
             its tails, as long as they leave eight samples beyond.

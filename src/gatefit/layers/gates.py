@@ -7,7 +7,7 @@ many places share one gate, as in a convolution.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gatefit.circuit.builder import CircuitBuilder
 from gatefit.layers.base import Layer
-from gatefit.methods import Method, resolve_method
+from gatefit.methods import METHODS, Method, resolve_method
 from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.implementations import Implementation
@@ -24,6 +24,9 @@ from gatefit.ops.stacks import at_places
 from gatefit.ops.straight_through import straight_through
 from gatefit.randomness import stream
 from gatefit.wirings import FixedWiring, WiringChoice, WiringContext, coverage, make_wiring
+
+KIND: Final = "gates"
+"""What a saved network calls a ``GateLayer``; a subclass, which is the user's own, goes by its class's name."""
 
 
 class GateLayer(Layer):
@@ -33,7 +36,6 @@ class GateLayer(Layer):
     ``wiring_context`` is the layer's place in a network, for wirings that ask for it.
     """
 
-    kind = "gates"
     owners: Tensor | None
 
     def __init__(
@@ -95,7 +97,7 @@ class GateLayer(Layer):
     def configuration(self) -> dict[str, Any]:
         """Sizes, the method and its options; parameters, wiring and owners are in the state itself."""
         return {
-            "kind": self.kind,
+            "kind": KIND if type(self) is GateLayer else type(self).__name__,
             "inputs": self.inputs,
             "outputs": self.outputs,
             "method": self.method.name,
@@ -108,9 +110,13 @@ class GateLayer(Layer):
         configuration: Mapping[str, Any],
         state: Mapping[str, Tensor],
         *,
-        method: str | type[Method],
+        method: type[Method] | None = None,
     ) -> "GateLayer":
-        """A layer of this configuration that the state fits; ``state`` is the part of a state_dict that is its own."""
+        """A layer of this configuration that the state fits; ``state`` is the part of a state_dict that is its own.
+
+        ``method`` is a class of the user's own, for the layers that name it.
+        """
+        name = configuration["method"]
         options = {k: v for k, v in configuration.items() if k not in ("kind", "inputs", "outputs", "method")}
         pairs = saved_pairs(state)
         if pairs is None:
@@ -121,7 +127,7 @@ class GateLayer(Layer):
         return cls(
             configuration["inputs"],
             configuration["outputs"],
-            method=method,
+            method=saved_method(name, method if method is not None and method.name == name else None),
             wiring=pairs,
             owners=state.get("owners"),
             generator=stream(0, "overwritten by the state"),
@@ -165,6 +171,20 @@ def trained_output(
     z = gate_layer(x, pairs, c, implementation=implementation)
     snapped = codebook(c.dtype, c.device)[gates.long()]
     return straight_through(z, gate_layer(x.detach(), pairs, snapped, implementation=implementation))
+
+
+def saved_method(name: str, own: type[Method] | None) -> str | type[Method]:
+    """The method of a saved network: registered, or the class that the user gives for it."""
+    if own is not None and own.name != name:
+        raise ValueError(
+            f"this state_dict is of the method {name!r}, got method={own.__name__}, whose name is {own.name!r}"
+        )
+    if own is None and name not in METHODS:
+        raise ValueError(
+            f"this state_dict is of the method {name!r}, which is not one of {', '.join(METHODS)}; "
+            "give its class: LogicNetwork.from_state_dict(state, method=YourMethod)"
+        )
+    return own or name
 
 
 def saved_pairs(state: Mapping[str, Tensor]) -> Tensor | None:

@@ -16,6 +16,7 @@ layer nothing but ``first`` and ``second`` follows from the wiring: ``rewired`` 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -53,12 +54,12 @@ class StackOrder:
     cycles: Int[np.ndarray, " cycles+1"]
     """Where each cycle begins, counted from the first gate of its layer; then the layer's number of gates."""
 
-    @property
+    @cached_property
     def gates(self) -> int:
         """Gates of all layers together."""
         return sum(self.widths)
 
-    @property
+    @cached_property
     def ranges(self) -> list[slice]:
         """Where each layer lies in the arrays over gates."""
         return [slice(int(first), int(first + gates)) for gates, first in self.layers[:, 1:3]]
@@ -73,7 +74,7 @@ class StackSchedule:
     second: Int[np.ndarray, " gates"]
     """The rows of a gate's two inputs among the activations of the layer below."""
 
-    def rewired(self, wirings: dict[int, Int[np.ndarray, "2 gates"]]) -> "StackSchedule":
+    def rewired(self, wirings: dict[int, Int[np.ndarray, "2 _"]]) -> "StackSchedule":
         """The same with other wirings of layers that are read row by row; a pass that is under way keeps its own."""
         first, second = self.first.copy(), self.second.copy()
         for layer, wiring in wirings.items():
@@ -132,7 +133,7 @@ def check_range(layer: int, wiring: Int[np.ndarray, "2 gates"], inputs: int) -> 
 
 
 def make_schedule(
-    wirings: Sequence[Int[np.ndarray, "2 gates"]],
+    wirings: Sequence[Int[np.ndarray, "2 _"]],
     inputs: int,
     votes: Sequence[int] = (),
     changing: Sequence[bool] = (),

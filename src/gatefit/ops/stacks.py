@@ -6,6 +6,7 @@ sums[:, k] = Σ over the layers that vote, Σ over the gates of their group k
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -16,12 +17,12 @@ from torch import Tensor
 class Stack:
     """Wirings and votes; gates and coefficients are given beside it."""
 
-    wirings: Sequence[Int[Tensor, "2 gates"]]
+    wirings: Sequence[Int[Tensor, "2 _"]]
     groups: int | None = None
     """Into how many equal groups of neighbours the gates of each voting layer are summed; None: each gate by itself."""
     votes: Sequence[int] = ()
     """The layers that vote, counted from 1, in order, the last layer among them; empty: the last alone."""
-    owners: Sequence[Int[Tensor, " gates"] | None] = ()
+    owners: Sequence[Int[Tensor, " _"] | None] = ()
     """For each layer which row of coefficients each gate has, so that gates can share one; None, empty: its own."""
     changing: Sequence[bool] = ()
     """For each layer whether its wiring may be another one at the next call; empty: none does."""
@@ -53,7 +54,7 @@ class Stack:
             if owner is not None and owner.shape != (gates,):
                 raise ValueError(f"owners name a row for each of {gates} gates, got shape {tuple(owner.shape)}")
 
-    @property
+    @cached_property
     def widths(self) -> tuple[int, ...]:
         """Gates of each layer."""
         return tuple(int(wiring.shape[1]) for wiring in self.wirings)

@@ -33,8 +33,8 @@ BOOLEAN_COUNTS: Final[dict[str, Callable[..., Tensor]]] = {
 def boolean_stack(
     x: Batch,
     stack: Stack,
-    gates: Sequence[UInt8[Tensor, " rows"]],
-    coefficients: Sequence[Float[Tensor, "rows 4"]],
+    gates: Sequence[UInt8[Tensor, " _"]],
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
     *,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
@@ -45,7 +45,7 @@ def boolean_stack(
 
 
 def boolean_counts(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], *, implementation: Implementation
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], *, implementation: Implementation
 ) -> Int64[Tensor, "batch columns"]:
     """The same counts without gradients, as integers: the deployed network."""
     _check_gates(stack, gates)

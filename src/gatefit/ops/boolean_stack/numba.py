@@ -271,7 +271,7 @@ class _BooleanStack(torch.autograd.Function):
 
 
 def boolean_stack_numba(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], coefficients: Sequence[Float[Tensor, "rows 4"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], coefficients: Sequence[Float[Tensor, "_ 4"]]
 ) -> Float[Tensor, "batch columns"]:
     """Bit operations forward; gradients from the bits, which are all that is kept."""
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
@@ -282,7 +282,7 @@ def boolean_stack_numba(
 
 
 def boolean_counts_numba(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]]
 ) -> Int64[Tensor, "batch columns"]:
     """Bit operations alone."""
     packed = as_packed(x)

@@ -14,7 +14,7 @@ from gatefit.ops.straight_through import straight_through
 
 
 def boolean_stack_reference(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]], coefficients: Sequence[Float[Tensor, "rows 4"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], coefficients: Sequence[Float[Tensor, "_ 4"]]
 ) -> Float[Tensor, "batch columns"]:
     """One layer after another: the value of the gates, the gradient of the coefficients' polynomial."""
     dtype, device = coefficients[0].dtype, coefficients[0].device
@@ -28,7 +28,7 @@ def boolean_stack_reference(
 
 
 def boolean_counts_reference(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " rows"]]
+    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]]
 ) -> Int64[Tensor, "batch columns"]:
     """One layer after another, without gradients."""
     device = gates[0].device

@@ -23,7 +23,7 @@ SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {"reference": soft_stack_
 def soft_stack(
     x: Batch,
     stack: Stack,
-    coefficients: Sequence[Float[Tensor, "rows 4"]],
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
     *,
     sigmoid: bool = False,
     implementation: Implementation,

@@ -322,7 +322,7 @@ class _SoftStack(torch.autograd.Function):
 
 
 def soft_stack_numba(
-    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "rows 4"]], *, sigmoid: bool = False
+    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "_ 4"]], *, sigmoid: bool = False
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})

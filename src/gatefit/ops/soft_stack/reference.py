@@ -12,7 +12,7 @@ from gatefit.ops.stacks import Stack, at_places, votes_of
 
 
 def soft_stack_reference(
-    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "rows 4"]], *, sigmoid: bool = False
+    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "_ 4"]], *, sigmoid: bool = False
 ) -> Float[Tensor, "batch columns"]:
     """One gate layer after another."""
     h, voters = as_float(x, coefficients[0].dtype, coefficients[0].device), []
