@@ -8,7 +8,6 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from gatefit.compiled import njit
-from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 
 _BLOCK: Final = 256
@@ -71,7 +70,6 @@ def _fill(key_low, key_high, noise, first, last):
 
 def fill(key_low: int, key_high: int, noise: Float32[Tensor, " places"]) -> None:
     """The noise of all places, shared out among the threads."""
-    check_cpu_float(noise=noise)
     key, values = (np.uint32(key_low), np.uint32(key_high)), noise.numpy()
 
     def task(place: int) -> None:
