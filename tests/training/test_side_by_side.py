@@ -68,6 +68,19 @@ def test_same_bits_as_alone(tmp_path, options):
         assert fingerprint_of_checkpoint(folders[s]) == fingerprint_of_checkpoint(tmp_path / f"alone-{s}")
 
 
+def test_layers_of_several_widths_have_the_same_bits_as_alone():
+    def pyramid(seed):
+        return LogicNetwork(INPUTS, 2, [60, 40, 20], seed=seed)
+
+    configs = [replace(BASE, seed=seed) for seed in range(2)]
+    together = [pyramid(seed) for seed in range(2)]
+    results = train_side_by_side(configs, together)
+    for config, network, result in zip(configs, together, results, strict=True):
+        alone = pyramid(config.seed)
+        assert train(config, alone, data()).state.metrics == result.state.metrics
+        assert all(torch.equal(v, network.state_dict()[k]) for k, v in alone.state_dict().items())
+
+
 def test_stopped_and_resumed_together_or_apart(tmp_path):
     configs = [replace(BASE, seed=s, method="gumbel-st") for s in range(2)]
     folders = [tmp_path / str(s) for s in range(2)]
@@ -86,12 +99,16 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match=r"may differ in seeds alone, got depth: 2 there, 3 here"):
         train_side_by_side(configs, [make(c) for c in configs])
     linear = LogicNetwork(INPUTS, 2, WIDTH, 3, readout="linear")
-    with pytest.raises(NotSideBySideError, match=r"needs logic networks with readout='group-sum'"):
+    with pytest.raises(NotSideBySideError, match=r"needs plain stacks of gates with readout='group-sum'"):
         train_side_by_side([replace(BASE, readout="linear")], [linear])
     for method, options in (("iwp-free", {}), ("multilinear-covjac", {"learnable_temperature": True})):
         network = LogicNetwork(INPUTS, 2, WIDTH, 3, method=method, **options)
-        with pytest.raises(NotSideBySideError, match=r"a method that learns every gate by itself"):
+        with pytest.raises(NotSideBySideError, match=r"a method that learns every gate by "):
             train_side_by_side([replace(BASE, method=method, **options)], [network])
+    for shape in ({"votes": "all"}, {"reads": [[0], [1], [0, 2]]}):
+        network = LogicNetwork(INPUTS, 2, WIDTH, 3, **shape)
+        with pytest.raises(NotSideBySideError, match=r"needs plain stacks of gates"):
+            train_side_by_side([BASE], [network])
     patient = replace(BASE, patience=1, validation_fraction=0.1)
     with pytest.raises(NotSideBySideError, match=r"needs patience=None"):
         train_side_by_side([patient], [make(BASE)])

@@ -370,7 +370,7 @@ class ProvenanceFile(Observer):
 
 
 def own_kernels_alone(network: nn.Module) -> bool:
-    """Whether every sum of its training is written down by a kernel.
+    """Whether every sum of its training is known to be written down by a kernel.
 
     Not a matrix product (a linear readout, models of other kinds), nor what torch computes for all gates of a layer.
     """

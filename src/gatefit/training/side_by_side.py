@@ -83,7 +83,7 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
         "method": type(first.gate_layers[0].method),
         "inputs": blocks * first.inputs,
         "classes": blocks * first.classes,
-        "width": blocks * first.width,
+        "width": [blocks * width for width in first.widths],
         "wiring": wirings,
         "readout_temperature": first.readout.temperature,
         "target_range": (0.0, 1.0),
@@ -127,8 +127,8 @@ def _checked(configs: Sequence[RunConfig], networks: Sequence[object]) -> list[L
     own = [each for each in networks if isinstance(each, LogicNetwork)]
     if not configs or len(own) < len(networks) or not all(map(can_lie_side_by_side, own)):
         raise NotSideBySideError(
-            "side by side needs logic networks with readout='group-sum' and a method that learns every gate by itself; "
-            "train these runs one by one"
+            "side by side needs plain stacks of gates with readout='group-sum' and a method that learns every gate by "
+            "itself; train these runs one by one"
         )
     for config in configs:
         if config.patience is not None:
@@ -143,7 +143,9 @@ def can_lie_side_by_side(network: LogicNetwork) -> bool:
     """Whether blocks of one network of this kind are independent to the bit.
 
     Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
-    (the free variants), which rounds an element by its place in the array.
+    (the free variants), which rounds an element by its place in the array. Only plain stacks of gates are laid out: no
+    layers of another kind, no skips, no layers that vote together, no wiring that learns.
     """
-    independent = all(layer.method.independent_gates for layer in network.gate_layers)
-    return independent and isinstance(network.readout, GroupSum)
+    plain = not {"layers", "reads", "votes"} & network.configuration.keys() and type(network.readout) is GroupSum
+    layers = network.gate_layers
+    return plain and all(layer.method.independent_gates and not layer.wiring.learns for layer in layers)
