@@ -11,8 +11,8 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.cli import output
 from gatefit.cli.datasets import downloads
+from gatefit.cli.gate_stories import in_words, telling_gates
 from gatefit.cli.progress import shown
-from gatefit.cli.words import in_words, telling_gates
 from gatefit.gates import Gate
 from gatefit.training.checkpoint import TrainingState
 from gatefit.training.config import RunConfig

@@ -29,7 +29,7 @@ from gatefit.cli import (
     train,
     view,
 )
-from gatefit.cli.compiling import announced
+from gatefit.cli.compile_notice import announced
 from gatefit.cli.errors import explain, one_line
 
 

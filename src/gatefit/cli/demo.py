@@ -10,9 +10,9 @@ import typer
 from gatefit._requires import require
 from gatefit.cli import output
 from gatefit.cli.circuits import optimise_and_prove, print_optimisation, working
-from gatefit.cli.compiling import compilation
+from gatefit.cli.compile_notice import compilation
 from gatefit.cli.errors import UserError
-from gatefit.cli.words import telling_gates
+from gatefit.cli.gate_stories import telling_gates
 from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:

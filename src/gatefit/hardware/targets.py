@@ -27,7 +27,6 @@ class Target:
     name: str
     synthesis: str
     """The Yosys command; ``-top`` is added."""
-    table_inputs: int
     counter: int
     """Bits that one counter of the popcount takes."""
     models: tuple[str, ...]
@@ -69,7 +68,6 @@ TARGETS: Final[dict[str, Target]] = {
         Target(
             "ice40",
             "synth_ice40",
-            4,
             3,
             ("ice40/cells_sim.v",),
             (
@@ -86,7 +84,6 @@ TARGETS: Final[dict[str, Target]] = {
         Target(
             "ecp5",
             "synth_ecp5 -nowidelut",
-            4,
             3,
             ("ecp5/cells_sim.v",),
             (_ecp5("12k", 24288), _ecp5("25k", 24288), _ecp5("45k", 43848), _ecp5("85k", 83640)),
@@ -99,13 +96,12 @@ TARGETS: Final[dict[str, Target]] = {
             "xilinx",
             "synth_xilinx -flatten -noiopad -noclkbuf -nosrl -nowidelut",
             6,
-            6,
             ("xilinx/cells_sim.v",),
             tables=frozenset({"LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "INV"}),
             carries=frozenset({"CARRY4"}),
         ),
-        Target("lut4", "synth -flatten -lut 4", 4, 3, (), tables=frozenset({"$lut"})),
-        Target("lut6", "synth -flatten -lut 6", 6, 6, (), tables=frozenset({"$lut"})),
+        Target("lut4", "synth -flatten -lut 4", 3, (), tables=frozenset({"$lut"})),
+        Target("lut6", "synth -flatten -lut 6", 6, (), tables=frozenset({"$lut"})),
     )
 }
 

@@ -12,8 +12,8 @@ from numba import njit
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
-from gatefit.cli import compiling
-from gatefit.cli.compiling import MESSAGE, compilation
+from gatefit.cli import compile_notice
+from gatefit.cli.compile_notice import MESSAGE, compilation
 
 pytestmark = pytest.mark.outside
 
@@ -51,7 +51,7 @@ def test_the_first_compilation_is_announced_and_the_second_run_needs_none(tmp_pa
 
 
 def test_nested_kernels_are_counted_once(monkeypatch, capsys):
-    monkeypatch.setattr(compiling, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(compile_notice, "SILENT_SECONDS", 0.0)
 
     @njit
     def inner(x):
