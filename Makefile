@@ -55,10 +55,11 @@ test: check shapes
 	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term
 
 # Array shapes in signatures, checked at run time. Kernels cannot be; tests that pass wrong types on purpose are left out.
-SHAPED := $(subst $(space),,$(foreach m,codebook quantise methods wirings layers readouts network ops.gate_layer \
-	ops.gate_layer_reference ops.coefficients training.order,gatefit.$(m),))beartype.beartype
+SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts network ops.straight_through \
+	ops.coefficients.reference ops.gate_layer.reference ops.stacks ops.batches \
+	ops.soft_stack.reference ops.boolean_stack.reference training.order,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
-	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/test_quantise.py \
+	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
 	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py \
 	  tests/test_layers.py
 

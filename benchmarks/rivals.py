@@ -7,7 +7,7 @@ naive mixture   x (batch, inputs);  z = Σ_j π_j g_j(a, b): all sixteen gates f
 import torch
 from torch import Tensor, nn
 
-from gatefit.quantise import codebook
+from gatefit.ops.coefficients import codebook
 
 
 class FeatureMajor(nn.Module):

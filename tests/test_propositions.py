@@ -24,9 +24,9 @@ from gatefit.codebook import (
 )
 from gatefit.gates import Gate, GateKind
 from gatefit.methods import GumbelST, HardST, MultilinearCovJac, MultilinearSTE, SoftMix
+from gatefit.ops.coefficients import codebook, covariance_jacobian, proximity
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.implementations import NUMBA
-from gatefit.quantise import codebook, covariance_jacobian, proximity
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)
 CORNER_INPUTS = torch.tensor([[0.0, 0], [1, 0], [0, 1], [1, 1]], dtype=torch.float64)

@@ -5,7 +5,7 @@
     G[j] = M s_j  for gate j                                  CODEBOOK, rank 4
     ψ~ = A ψ,  a straight-through basis: ∂L/∂c = A (δ ψ)      BASES
 
-numpy only, exact integers where the statement is exact; what trains is in ``quantise``.
+numpy only, exact integers where the statement is exact; what trains is in ``ops.coefficients``.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gatefit.codebook import CODEBOOK
-from gatefit.diagnostics.census import KINDS, census
+from gatefit.diagnostics.parameters import KINDS, census
 from gatefit.gates import Gate
 from gatefit.methods import METHODS
 from numpy_network import small

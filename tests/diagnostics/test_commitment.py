@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gatefit.codebook import CODEBOOK, COEFFICIENTS_FROM_CORNERS, CORNER_VALUES
-from gatefit.diagnostics.commitment import commitment, distance, entropy, raw_coefficients
+from gatefit.diagnostics.parameters import commitment, distance, entropy, raw_coefficients
 from gatefit.diagnostics.probe import probe
 from gatefit.methods import METHODS, IWPFree, Method
 from gatefit.network import LogicNetwork

@@ -10,7 +10,7 @@ from gatefit.datasets import load_dataset
 from gatefit.diagnostics.survival import coverage, interaction_row, survival
 from gatefit.methods import METHODS
 from gatefit.network import LogicNetwork
-from gatefit.quantise import covariance_jacobian
+from gatefit.ops.coefficients import covariance_jacobian
 from numpy_network import activations, bits, evaluated_coefficients, mixture, noise_states, small
 
 MIXED = ("soft-mix", "hard-st", "multilinear-ste", "multilinear-covjac", "iwp", "iwp-ste")

@@ -11,7 +11,7 @@ from gatefit.codebook import CODEBOOK
 from gatefit.datasets import load_dataset
 from gatefit.methods import GumbelST, HardST
 from gatefit.methods.gate_logits import NOISE_PLACES
-from gatefit.ops.gumbel_numba import GumbelNoise
+from gatefit.ops.gumbel import GumbelNoise
 from gatefit.ops.implementations import NUMBA
 from gatefit.training.config import RunConfig
 from gatefit.training.loop import train

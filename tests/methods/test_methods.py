@@ -8,7 +8,7 @@ from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods import METHODS, GumbelST, HardST, NotBooleanError, method_class
 from gatefit.ops.gate_layer import gate_layer
-from gatefit.ops.gumbel_numba import GumbelNoise
+from gatefit.ops.gumbel import GumbelNoise
 from gatefit.ops.implementations import NUMBA
 
 G = torch.tensor(CODEBOOK, dtype=torch.float64)

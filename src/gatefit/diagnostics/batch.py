@@ -1,13 +1,11 @@
 """What a probe reads: batches of bits, each with the loss of its scores."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
-from gatefit.network import LogicNetwork
 from gatefit.ops.batches import Batch
 
 
@@ -24,15 +22,3 @@ def first_samples(x: Batch, words: int) -> Batch:
     if isinstance(x, PackedBatch):
         return PackedBatch(x.words[:words], min(x.samples, 64 * words))
     return x[: 64 * words]
-
-
-@contextlib.contextmanager
-def noise_kept(network: LogicNetwork) -> Iterator[None]:
-    """Let noise be drawn, and put its streams back where they were: training goes on as if nobody looked."""
-    noisy = [layer.method for layer in network.gate_layers if layer.method.draws_noise]
-    before = [method.get_extra_state() for method in noisy]
-    try:
-        yield
-    finally:
-        for method, state in zip(noisy, before, strict=True):
-            method.set_extra_state(state)

@@ -19,9 +19,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from gatefit.diagnostics.batch import ProbeBatch, noise_kept
+from gatefit.diagnostics.batch import ProbeBatch
 from gatefit.methods import Method
 from gatefit.network import LogicNetwork
+from gatefit.randomness import noise_kept
 
 COEFFICIENTS: Final = ("c_0", "c_a", "c_b", "c_ab")
 

@@ -19,9 +19,8 @@ from typing import Any, Final
 from torch import nn
 
 from gatefit.diagnostics.batch import ProbeBatch
-from gatefit.diagnostics.census import census
-from gatefit.diagnostics.commitment import commitment, distance, entropy
 from gatefit.diagnostics.gradients import gradient_norms
+from gatefit.diagnostics.parameters import census, commitment, distance, entropy
 from gatefit.diagnostics.survival import coverage, survival
 from gatefit.network import LogicNetwork
 from gatefit.ops.threads import training_threads

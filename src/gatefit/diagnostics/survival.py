@@ -27,13 +27,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gatefit.codebook import CODEBOOK
-from gatefit.diagnostics.batch import first_samples, noise_kept
+from gatefit.diagnostics.batch import first_samples
 from gatefit.gates import Gate
 from gatefit.layers import GateLayer
 from gatefit.methods import Method, NotBooleanError
 from gatefit.network import LogicNetwork
 from gatefit.ops.batches import Batch
 from gatefit.ops.stacks import at_places
+from gatefit.randomness import noise_kept
 
 Found = TypeVar("Found")
 

@@ -17,10 +17,11 @@ from torch import Tensor
 from gatefit.circuit.builder import CircuitBuilder
 from gatefit.layers.base import Layer
 from gatefit.methods import METHODS, Method, resolve_method
+from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer import gate_layer
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.stacks import at_places
-from gatefit.quantise import codebook, straight_through
+from gatefit.ops.straight_through import straight_through
 from gatefit.randomness import stream
 from gatefit.wirings import FixedWiring, WiringChoice, WiringContext, coverage, make_wiring
 

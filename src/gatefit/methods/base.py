@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
+from gatefit.ops.coefficients import codebook
 from gatefit.ops.implementations import Implemented
-from gatefit.quantise import codebook
 
 INITIALISATIONS = ("normal", "residual")
 SURROGATES = ("snapped", "continuous")

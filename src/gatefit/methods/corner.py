@@ -21,8 +21,8 @@ from torch.nn import functional
 from gatefit.codebook import CORNER_VALUES, CORNERS
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward, sigmoid
-from gatefit.ops.coefficients import nearest
-from gatefit.quantise import check_finite, proximity, straight_through
+from gatefit.ops.coefficients import check_finite, proximity, snap
+from gatefit.ops.straight_through import straight_through
 
 
 def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
@@ -179,7 +179,7 @@ class IWPSTE(_Corners, SingleGateForward):
         corners = self.corners()
         if self.snap == "codebook":
             c = from_corners(corners)
-            gates, snapped = nearest(c.detach(), implementation=self.implementation)
+            gates, snapped = snap(c, implementation=self.implementation)
             return gates, c if self.continuous_backward else straight_through(c, snapped)
         at = corners.detach() > 0.5
         if self.continuous_backward:

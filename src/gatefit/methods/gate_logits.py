@@ -19,9 +19,15 @@ from torch import Tensor
 
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, SingleGateForward
-from gatefit.ops.coefficients import mixture_coefficients, straight_through_mixture
-from gatefit.ops.gumbel_numba import GumbelNoise
-from gatefit.quantise import check_finite, check_temperature, straight_through
+from gatefit.ops.coefficients import (
+    check_finite,
+    check_temperature,
+    largest,
+    mixture_coefficients,
+    straight_through_mixture,
+)
+from gatefit.ops.gumbel import GumbelNoise
+from gatefit.ops.straight_through import straight_through
 
 # Petersen et al. (2024) start every gate with this logit on A and 0 elsewhere: P(A) = 0.91.
 RESIDUAL_LOGIT = 5.0
@@ -34,9 +40,10 @@ def _residual_centre() -> Tensor:
     return centre
 
 
-def _argmax_gate(logits: Tensor, name: str) -> Tensor:
-    check_finite(logits, f"logits of {name}")
-    return logits.argmax(-1).to(torch.uint8)
+def _deployed(method: Method) -> Tensor:
+    """argmax θ, as in training where that commits to it."""
+    check_finite(method.latent, f"logits of {method.name}")
+    return largest(method.latent, implementation=method.implementation)[0]
 
 
 class SoftMix(Method):
@@ -60,7 +67,7 @@ class SoftMix(Method):
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""
-        return _argmax_gate(self.latent, self.name)
+        return _deployed(self)
 
 
 class _LogitStraightThrough(SingleGateForward):
@@ -101,7 +108,7 @@ class _LogitStraightThrough(SingleGateForward):
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """argmax θ."""
-        return _argmax_gate(self.latent, self.name)
+        return _deployed(self)
 
 
 class HardST(_LogitStraightThrough):
@@ -175,7 +182,7 @@ class GumbelST(_LogitStraightThrough):
         if not scale:
             # A stream that has faded stays where it is, at its end.
             return self.latent
-        noise = torch.empty(self.latent.shape, dtype=torch.float32)
+        noise = torch.empty_like(self.latent, dtype=torch.float32, requires_grad=False)
         for part, stream in zip(noise.chunk(len(self.streams)), self.streams, strict=True):
             stream.fill(part, implementation=self.implementation)
         return torch.add(self.latent, noise.to(self.latent), alpha=scale)
@@ -186,7 +193,7 @@ class GumbelST(_LogitStraightThrough):
         if self.noise_in == "both":
             return straight_through_mixture(noisy, self.temperature, implementation=way)
         chooser, mixed = (noisy, self.latent) if self.noise_in == "forward" else (self.latent, noisy)
-        gates, chosen = straight_through_mixture(chooser.detach(), self.temperature, implementation=way)
+        gates, chosen = largest(chooser, implementation=way)
         return gates, straight_through(mixture_coefficients(mixed / self.temperature, implementation=way), chosen)
 
     def join(self, methods: Sequence[Method]) -> None:

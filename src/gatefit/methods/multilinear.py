@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from gatefit.codebook import CODEBOOK, affine_basis
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward, sigmoid
-from gatefit.ops.coefficients import nearest, soft_coefficients
-from gatefit.quantise import check_coefficients, check_temperature, proximity, rows_times, straight_through
+from gatefit.ops.coefficients import check_finite, check_temperature, proximity, snap, soft_coefficients
+from gatefit.ops.straight_through import rows_times, straight_through
 
 
 def _residual_centre() -> Tensor:
@@ -27,8 +27,8 @@ def _residual_centre() -> Tensor:
 
 def _deployed(method: Method) -> Tensor:
     """The nearest gates, by the snap that trains: what is deployed is what was trained, on every boundary."""
-    check_coefficients(method.latent)
-    return nearest(method.latent, implementation=method.implementation)[0]
+    check_finite(method.latent, f"coefficients of {method.name}")
+    return snap(method.latent, implementation=method.implementation)[0]
 
 
 class MultilinearSTE(SingleGateForward):
@@ -76,7 +76,7 @@ class MultilinearSTE(SingleGateForward):
 
     def sample(self) -> tuple[UInt8[Tensor, "gates"], Float[Tensor, "gates 4"]]:
         """The nearest gates."""
-        gates, snapped = nearest(self.latent, implementation=self.implementation)
+        gates, snapped = snap(self.latent, implementation=self.implementation)
         if self.continuous_backward:
             # c·Aψ = (Aᵀ c)·ψ: a polynomial like any other, whose gradient to c autograd brings back by A.
             return gates, self.latent if self.basis is None else rows_times(self.latent, self.basis.T)

@@ -27,6 +27,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from gatefit.compiled import njit
 from gatefit.ops.stacks import Stack
+from gatefit.ops.tensors import version
 
 FROM_BITS: Final = 0
 FROM_CYCLES: Final = 1
@@ -210,8 +211,3 @@ def stack_schedule(stack: Stack, inputs: int) -> StackSchedule:
 def _indices(wiring: Tensor) -> Int[np.ndarray, "2 gates"]:
     indices: np.ndarray = wiring.detach().cpu().to(torch.int32).contiguous().numpy()
     return indices
-
-
-def version(tensor: Tensor) -> int:
-    """How often the tensor was written to; tensors of inference mode do not say."""
-    return 0 if tensor.is_inference() else tensor._version

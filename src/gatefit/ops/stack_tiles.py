@@ -21,11 +21,10 @@ from numba import int64, uint32
 from torch import Tensor
 
 from gatefit.compiled import njit
-from gatefit.ops.lanes_numba import load, prefetch, samples, store
+from gatefit.ops.simd import load, prefetch, samples, store, wide_vectors
 from gatefit.ops.stack_schedule import StackOrder
 from gatefit.ops.stacks import Stack
 from gatefit.ops.threads import parallel_for
-from gatefit.ops.wide_vectors import wide_vectors
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 WORTH_THREADS: Final = 1 << 20

@@ -24,6 +24,7 @@ from torch import Tensor
 from gatefit.network import LogicNetwork
 from gatefit.ops.adam import Adam
 from gatefit.ops.cross_entropy import cross_entropy
+from gatefit.ops.implementations import Implementation, resolve
 from gatefit.ops.threads import training_threads
 from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from gatefit.training.config import RunConfig
@@ -92,10 +93,17 @@ def make_optimiser(config: RunConfig, network: LogicNetwork) -> torch.optim.Opti
     )
 
 
-def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
-    """Cross-entropy for class indices, squared error for real targets; weighted mean over the batch."""
+def loss_of(
+    scores: Tensor, targets: Tensor, weights: Tensor | None, implementation: Implementation | None = None
+) -> Tensor:
+    """Cross-entropy for class indices, squared error for real targets; weighted mean over the batch.
+
+    By the network's implementation, or without one by the fastest that serves the scores.
+    """
     if targets.dtype == torch.int64:
-        losses = cross_entropy(scores, targets)
+        losses = cross_entropy(
+            scores, targets, implementation=implementation or resolve("auto", scores.device, scores.dtype)
+        )
     else:
         losses = (scores[:, 0] - targets.to(scores.dtype)).square()
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
@@ -104,7 +112,8 @@ def loss_of(scores: Tensor, targets: Tensor, weights: Tensor | None) -> Tensor:
 def batch_loss(network: LogicNetwork, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
     """The mean loss of these samples."""
     weights = None if data.train_weights is None else data.train_weights[indices]
-    return loss_of(network(data.train.batch(indices)), data.train_targets[indices], weights)
+    scores = network(data.train.batch(indices))
+    return loss_of(scores, data.train_targets[indices], weights, network.implementation)
 
 
 class Alone:

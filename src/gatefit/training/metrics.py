@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gatefit.diagnostics.batch import noise_kept
 from gatefit.methods import NotBooleanError
 from gatefit.network import LogicNetwork
+from gatefit.randomness import noise_kept
 from gatefit.training.data import BitSource
 
 EVALUATION_BATCH = 1024

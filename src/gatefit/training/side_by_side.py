@@ -169,7 +169,7 @@ def _step(
     losses = []
     for own, each in zip(scores.chunk(len(configs), dim=1), indices, strict=True):
         weights = None if data.train_weights is None else data.train_weights[each]
-        losses.append(loss_of(own, data.train_targets[each], weights))
+        losses.append(loss_of(own, data.train_targets[each], weights, common.implementation))
     torch.stack(losses).sum().backward()
     optimiser.step()
     for config, state, loss in zip(configs, states, losses, strict=True):

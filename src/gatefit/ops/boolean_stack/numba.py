@@ -20,8 +20,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch
 from gatefit.gates import SWAPPED, TRUTH_TABLES
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.gate_layer_numba import check_cpu_float
-from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
+from gatefit.ops.simd import add_sums, load, samples, spread, store, where, wide_vectors
 from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackOrder, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     ahead,
@@ -37,7 +36,7 @@ from gatefit.ops.stack_tiles import (
     to_tiles,
 )
 from gatefit.ops.stacks import Stack
-from gatefit.ops.wide_vectors import wide_vectors
+from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 TILE: Final = (0, 0, 0, 0)

@@ -7,9 +7,10 @@ from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
 from gatefit.ops.batches import Batch, as_float
-from gatefit.ops.gate_layer_reference import gate_layer_reference
+from gatefit.ops.coefficients import codebook
+from gatefit.ops.gate_layer.reference import gate_layer
 from gatefit.ops.stacks import Stack, at_places, votes_of
-from gatefit.quantise import codebook, straight_through
+from gatefit.ops.straight_through import straight_through
 
 
 def boolean_stack_reference(
@@ -20,8 +21,8 @@ def boolean_stack_reference(
     h, voters = as_float(x, dtype, device), []
     for layer, (wiring, numbers, rows) in enumerate(zip(stack.wirings, gates, coefficients, strict=True)):
         snapped = codebook(dtype, device)[at_places(numbers, stack.owners[layer]).long()]
-        z = gate_layer_reference(h, wiring, at_places(rows, stack.owners[layer]))
-        h = straight_through(z, gate_layer_reference(h.detach(), wiring, snapped))
+        z = gate_layer(h, wiring, at_places(rows, stack.owners[layer]))
+        h = straight_through(z, gate_layer(h.detach(), wiring, snapped))
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters)
 
@@ -33,8 +34,6 @@ def boolean_counts_reference(
     device = gates[0].device
     h, voters = as_float(x, torch.float32, device), []
     for layer, (wiring, numbers) in enumerate(zip(stack.wirings, gates, strict=True)):
-        h = gate_layer_reference(
-            h, wiring, codebook(torch.float32, device)[at_places(numbers, stack.owners[layer]).long()]
-        )
+        h = gate_layer(h, wiring, codebook(torch.float32, device)[at_places(numbers, stack.owners[layer]).long()])
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters).to(torch.int64)

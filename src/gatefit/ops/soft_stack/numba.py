@@ -22,10 +22,8 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.gate_layer_numba import check_cpu_float
-from gatefit.ops.lanes_numba import add_sums, load, samples, spread, store, where
-from gatefit.ops.sixteen_numba import exp_of_negative
-from gatefit.ops.sixteen_numba import kernel as simd
+from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     ahead,
@@ -40,7 +38,7 @@ from gatefit.ops.stack_tiles import (
     to_tiles,
 )
 from gatefit.ops.stacks import Stack
-from gatefit.ops.wide_vectors import wide_vectors
+from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.workspace import workspace
 
 TILE: Final = (0,)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gatefit.ops.batches import Batch, as_float
-from gatefit.ops.gate_layer_reference import gate_layer_reference
+from gatefit.ops.gate_layer.reference import gate_layer
 from gatefit.ops.stacks import Stack, at_places, votes_of
 
 
@@ -17,7 +17,7 @@ def soft_stack_reference(
     """One gate layer after another."""
     h, voters = as_float(x, coefficients[0].dtype, coefficients[0].device), []
     for layer, (wiring, rows) in enumerate(zip(stack.wirings, coefficients, strict=True)):
-        z = gate_layer_reference(h, wiring, at_places(rows, stack.owners[layer]))
+        z = gate_layer(h, wiring, at_places(rows, stack.owners[layer]))
         h = torch.sigmoid(z) if sigmoid else z
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters)

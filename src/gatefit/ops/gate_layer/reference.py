@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 
-def gate_layer_reference(
+def gate_layer(
     x: Float[Tensor, "batch inputs"], wiring: Int[Tensor, "2 gates"], coefficients: Float[Tensor, "gates 4"]
 ) -> Float[Tensor, "batch gates"]:
     """z(a, b) for every sample and gate."""

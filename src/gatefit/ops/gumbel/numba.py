@@ -1,24 +1,18 @@
-"""Gumbel noise by counter: a pure function of (seed, step, place), so it is the same on any number of threads.
-
-    γ = -log(-log u),   u = (k + 1/2) / 2²³,   k = the upper 23 bits of hash(place, key(seed, step))
-
-A generator that draws one number after another cannot be cut into parts or vectorised; a hash of the place can. Its
-state is two integers. ``log`` is a polynomial of degree 9 (Cephes' logf): exact to about one unit in the last place.
-"""
+"""Gumbel noise by counter, by a compiled kernel on the CPU."""
 # mypy: disable-error-code="no-untyped-def"
 
+from typing import Final
+
 import numpy as np
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float32
 from torch import Tensor
 
 from gatefit.compiled import njit
-from gatefit.ops.gumbel_reference import gumbel_reference
-from gatefit.ops.implementations import REFERENCE, Implementation
+from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 
-_BLOCK = 256
-_SHARE = 256 * _BLOCK
+_BLOCK: Final = 256
+SHARE: Final = 256 * _BLOCK
 """Numbers that one thread draws at a time: those of 4,096 gates."""
 
 
@@ -75,40 +69,12 @@ def _fill(key_low, key_high, noise, first, last):
             noise[start + i] = floats[i]
 
 
-def _key(seed: int, step: int) -> tuple[np.uint32, np.uint32]:
-    """splitmix64 of seed and step, as two halves."""
-    mask = (1 << 64) - 1
-    x = (seed + step * 0x9E3779B97F4A7C15) & mask
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
-    x ^= x >> 31
-    return np.uint32(x & 0xFFFFFFFF), np.uint32(x >> 32)
+def fill(key_low: int, key_high: int, noise: Float32[Tensor, " places"]) -> None:
+    """The noise of all places, shared out among the threads."""
+    check_cpu_float(noise=noise)
+    key, values = (np.uint32(key_low), np.uint32(key_high)), noise.numpy()
 
+    def task(place: int) -> None:
+        _fill(*key, values, place * SHARE, min(values.size, (place + 1) * SHARE))
 
-class GumbelNoise:
-    """A stream of noise; each draw is the next step."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed, self.step = seed, 0
-
-    def fill(self, noise: Float[Tensor, "gates 16"], *, implementation: Implementation) -> None:
-        """Fill a contiguous float32 tensor with fresh noise, the same whatever the implementation."""
-        key, values = _key(self.seed, self.step), noise.numpy().reshape(-1)
-        count = values.size
-
-        def task(place: int) -> None:
-            _fill(*key, values, place * _SHARE, min(count, (place + 1) * _SHARE))
-
-        if implementation == REFERENCE:
-            values[:] = gumbel_reference(*key, count)
-        else:
-            parallel_for(task, -(-count // _SHARE))
-        self.step += 1
-
-    def get_state(self) -> Int64[Tensor, "2"]:
-        """Seed and step."""
-        return torch.tensor([self.seed, self.step], dtype=torch.int64)
-
-    def set_state(self, state: Int64[Tensor, "2"]) -> None:
-        """Go on from a saved state."""
-        self.seed, self.step = (int(value) for value in state)
+    parallel_for(task, -(-values.size // SHARE))

@@ -1,4 +1,4 @@
-"""Where a gate layer's implementation is chosen; all of them compute what ``gate_layer_reference`` defines.
+"""One layer of gates: z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate.
 
 Under straight-through methods the gradient to the inputs uses the snapped coefficients, because those are the
 coefficients that this operation is given (∂z/∂a = ĉ_a + ĉ_ab b); with a continuous surrogate,
@@ -11,13 +11,13 @@ from typing import Final
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gatefit.ops.gate_layer_numba import gate_layer_numba
-from gatefit.ops.gate_layer_reference import gate_layer_reference
+from gatefit.ops.gate_layer import numba, reference
 from gatefit.ops.implementations import Implementation
 
-GateLayerFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-GATE_LAYERS: Final[dict[str, GateLayerFunction]] = {"reference": gate_layer_reference, "numba": gate_layer_numba}
+GATE_LAYER: Final[dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
+    "reference": reference.gate_layer,
+    "numba": numba.gate_layer,
+}
 
 
 def gate_layer(
@@ -29,7 +29,7 @@ def gate_layer(
 ) -> Float[Tensor, "batch gates"]:
     """z = c_0 + c_a a + c_b b + c_ab ab for every sample and gate."""
     check_gate_layer(x, wiring, coefficients)
-    return implementation.choose(GATE_LAYERS)(x, wiring, coefficients)
+    return implementation.choose(GATE_LAYER)(x, wiring, coefficients)
 
 
 def check_gate_layer(x: Tensor, wiring: Tensor, coefficients: Tensor) -> None:

@@ -18,7 +18,8 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from gatefit.compiled import njit
-from gatefit.ops.sixteen_numba import float_of_bits
+from gatefit.ops.cross_entropy import reference
+from gatefit.ops.simd import float_of_bits, fma
 
 _WIDTH: Final = 16
 """Columns that are added up side by side: a register of AVX-512."""
@@ -26,12 +27,6 @@ _WIDTH: Final = 16
 # No fastmath: what is to be fused says so.
 _inlined = njit(cache=True, forceinline=True, error_model="numpy")
 _kernel = njit(cache=True, nogil=True, error_model="numpy")
-
-
-@intrinsic
-def _fma(typing_context, a, b, c):
-    """a b + c, rounded once."""
-    return a(a, b, c), lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 @intrinsic
@@ -53,14 +48,14 @@ def _exp(x):
     d = float32(-105.0) if x < float32(-105.0) else x
     # Adding 1.5 * 2^23 rounds to an integer. ln 2 in two parts keeps r exact.
     n = (d * float32(1.442695040888963407359924681) + float32(12582912.0)) - float32(12582912.0)
-    r = _fma(n, float32(-0.693145751953125), d)
-    r = _fma(n, float32(-1.428606765330187045e-06), r)
-    p = _fma(float32(0.000198527617612853646278381), r, float32(0.00139304355252534151077271))
-    p = _fma(p, r, float32(0.00833336077630519866943359))
-    p = _fma(p, r, float32(0.0416664853692054748535156))
-    p = _fma(p, r, float32(0.166666671633720397949219))
-    p = _fma(p, r, float32(0.5))
-    p = float32(1.0) + _fma(r * r, p, r)
+    r = fma(n, float32(-0.693145751953125), d)
+    r = fma(n, float32(-1.428606765330187045e-06), r)
+    p = fma(float32(0.000198527617612853646278381), r, float32(0.00139304355252534151077271))
+    p = fma(p, r, float32(0.00833336077630519866943359))
+    p = fma(p, r, float32(0.0416664853692054748535156))
+    p = fma(p, r, float32(0.166666671633720397949219))
+    p = fma(p, r, float32(0.5))
+    p = float32(1.0) + fma(r * r, p, r)
     # In two halves: the whole power may be too small for a float32 of its own.
     whole = int32(n)
     half = whole >> int32(1)
@@ -85,17 +80,17 @@ def _log(x):
     n = float32(e)
     high, low = float32(0.69314718246459960938), float32(-1.904654323148236017e-09)
     s = high * n
-    s_low = _fma(low, n, _fma(high, n, -s))
+    s_low = fma(low, n, fma(high, n, -s))
     # q = (m - 1) / (m + 1), log m = 2 artanh q.
     top, top_low = _two_sum(float32(-1.0), m)
     bottom, bottom_low = _two_sum(float32(1.0), m)
     t = float32(1.0) / bottom
     q = top * t
-    rest = _fma(-bottom_low, t, _fma(-bottom, t, float32(1.0)))
-    q_low = _fma(q, rest, _fma(top_low, t, _fma(t, top, -q)))
+    rest = fma(-bottom_low, t, fma(-bottom, t, float32(1.0)))
+    q_low = fma(q, rest, fma(top_low, t, fma(t, top, -q)))
     square = q * q
-    p = _fma(float32(0.3027294874), square, float32(0.3996108174))
-    p = _fma(p, square, float32(0.6666694880))
+    p = fma(float32(0.3027294874), square, float32(0.3996108174))
+    p = fma(p, square, float32(0.6666694880))
     twice, twice_low = q * float32(2.0), q_low * float32(2.0)
     total = s + twice
     total_low = (((s - total) + twice) + s_low) + twice_low
@@ -168,7 +163,7 @@ def _backward(logs, targets, upstream, gradient):
         own = gradient[i, targets[i]]
         for j in range(classes):
             gradient[i, j] *= upstream[i]
-        gradient[i, targets[i]] = _fma(own, upstream[i], -upstream[i])
+        gradient[i, targets[i]] = fma(own, upstream[i], -upstream[i])
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -188,9 +183,9 @@ class _CrossEntropy(torch.autograd.Function):
         return torch.from_numpy(gradient), None
 
 
-def cross_entropy_numba(
-    scores: Float[Tensor, "batch classes"], targets: Int64[Tensor, " batch"]
-) -> Float[Tensor, " batch"]:
-    """The loss of each sample, of float32 scores on the CPU."""
+def cross_entropy(scores: Float[Tensor, "batch classes"], targets: Int64[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """The loss of each sample; in float64, where the order of a sum hardly shows, torch's own."""
+    if scores.dtype != torch.float32:
+        return reference.cross_entropy(scores, targets)
     losses: Tensor = _CrossEntropy.apply(scores, targets)
     return losses

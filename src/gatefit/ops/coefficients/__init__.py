@@ -1,0 +1,116 @@
+"""From a method's parameters to coefficients, and to the gates that are committed to.
+
+    snap                       G[argmin_j ‖c - G_j‖²], no gradient
+    largest                    G[argmax θ], no gradient
+    soft_coefficients          c_soft = Σ_j ω_j G_j,   ω = softmax(-‖c - G_j‖² / τ),   ∂L/∂c = (2/τ) Cov_ω(G) ∂L/∂c_soft
+    mixture_coefficients       c = softmax(θ/τ) G
+    straight_through_mixture   forward G[argmax θ], backward that of the mixture
+
+The two that commit are the same in training and deployment: a gate is the same to the bit whatever computes it. What is
+no number gives coefficients that are none. Each gate's result depends on its own parameters alone, bit for bit.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from gatefit.ops.coefficients import numba, reference
+from gatefit.ops.coefficients.reference import codebook, covariance_jacobian, proximity
+from gatefit.ops.implementations import Implementation
+
+Committed = tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]
+"""Gates, and their coefficients."""
+
+SNAP: Final[dict[str, Callable[[Tensor], Committed]]] = {"reference": reference.snap, "numba": numba.snap}
+LARGEST: Final[dict[str, Callable[[Tensor], Committed]]] = {"reference": reference.largest, "numba": numba.largest}
+SOFT_COEFFICIENTS: Final[dict[str, Callable[[Tensor, float | Tensor], Tensor]]] = {
+    "reference": reference.soft_coefficients,
+    "numba": numba.soft_coefficients,
+}
+MIXTURE_COEFFICIENTS: Final[dict[str, Callable[[Tensor, float], Tensor]]] = {
+    "reference": reference.mixture_coefficients,
+    "numba": numba.mixture_coefficients,
+}
+STRAIGHT_THROUGH_MIXTURE: Final[dict[str, Callable[[Tensor, float], Committed]]] = {
+    "reference": reference.straight_through_mixture,
+    "numba": numba.straight_through_mixture,
+}
+
+
+def snap(coefficients: Float[Tensor, "gates 4"], *, implementation: Implementation) -> Committed:
+    """The nearest gates and their coefficients, without gradients; between equals, the smallest coefficients."""
+    _check(coefficients, 4, "coefficients")
+    return implementation.choose(SNAP)(coefficients)
+
+
+def largest(logits: Float[Tensor, "gates 16"], *, implementation: Implementation) -> Committed:
+    """The gates argmax θ and their coefficients, without gradients; between equals, the smallest number."""
+    _check(logits, 16, "logits")
+    return implementation.choose(LARGEST)(logits)
+
+
+def soft_coefficients(
+    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""], *, implementation: Implementation
+) -> Float[Tensor, "gates 4"]:
+    """c_soft of every gate; gradients to the latent coefficients and, where it is a tensor, to the temperature."""
+    _check(latent, 4, "latent")
+    check_temperature(temperature)
+    return implementation.choose(SOFT_COEFFICIENTS)(latent, temperature)
+
+
+def mixture_coefficients(
+    logits: Float[Tensor, "gates 16"], temperature: float = 1.0, *, implementation: Implementation
+) -> Float[Tensor, "gates 4"]:
+    """c = softmax(θ/τ) G of every gate."""
+    _check(logits, 16, "logits")
+    check_temperature(temperature)
+    return implementation.choose(MIXTURE_COEFFICIENTS)(logits, temperature)
+
+
+def straight_through_mixture(
+    logits: Float[Tensor, "gates 16"], temperature: float = 1.0, *, implementation: Implementation
+) -> Committed:
+    """The gates argmax θ and their coefficients, with the gradient of softmax(θ/τ) G."""
+    _check(logits, 16, "logits")
+    check_temperature(temperature)
+    return implementation.choose(STRAIGHT_THROUGH_MIXTURE)(logits, temperature)
+
+
+def _check(parameters: Tensor, count: int, what: str) -> None:
+    if parameters.ndim != 2 or parameters.shape[1] != count:
+        raise ValueError(f"{what} must have shape (gates, {count}), got {tuple(parameters.shape)}")
+    if not parameters.is_floating_point():
+        raise TypeError(f"{what} must be floating-point, got {parameters.dtype}; convert with .float()")
+
+
+def check_temperature(temperature: float | Tensor) -> None:
+    """Refuse a temperature that is not a finite positive number."""
+    value = float(temperature.detach()) if isinstance(temperature, Tensor) else float(temperature)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"temperature must be a finite number > 0, got {value}; the paper uses 1")
+
+
+def check_finite(parameters: Tensor, what: str) -> None:
+    """Refuse NaN and infinity, which no gate is nearest to."""
+    # A sum is finite only if all terms are: one pass without a mask of the parameters' size. Overflow of the sum
+    # itself would be a false alarm, so it is checked again element by element.
+    if not torch.isfinite(parameters.sum()) and not bool(torch.isfinite(parameters).all()):
+        count = int((~torch.isfinite(parameters)).sum())
+        raise ValueError(f"{what} hold {count} non-finite values; lower the learning rate or check the data for NaN")
+
+
+__all__ = [
+    "check_finite",
+    "check_temperature",
+    "codebook",
+    "covariance_jacobian",
+    "largest",
+    "mixture_coefficients",
+    "proximity",
+    "snap",
+    "soft_coefficients",
+    "straight_through_mixture",
+]

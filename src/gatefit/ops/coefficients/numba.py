@@ -1,0 +1,506 @@
+"""Coefficients from parameters by compiled kernels on the CPU, with closed-form gradients.
+
+    softmax     ω = softmax(s),   s_j = (2 c·G_j - ‖G_j‖²) / τ   (CovJac: ‖c‖² cancels)   or   s = θ / τ   (mixtures)
+    forward     c_soft = Σ_j ω_j G_j
+    backward    v_j = ω_j (g·G_j - Σ_k ω_k g·G_k),   g = ∂L/∂c_soft;   ∂L/∂s = v
+                CovJac  ∂L/∂c = (2/τ) Σ_j v_j G_j,   ∂L/∂τ = -(1/τ) Σ_j v_j s_j;     mixtures  ∂L/∂θ = v / τ
+
+The codebook is never multiplied by. With the corners s_j of gate j (the bits of its number) and G_j = M s_j,
+
+    c·G_j = (Mᵀc)·s_j             a sum over the corners where gate j is 1: sixteen subset sums of four numbers
+    Σ_j ω_j G_j = M Σ_j ω_j s_j   four marginals of ω, then M
+
+Everything is straight-line code on scalars, one network gate in each SIMD lane: LLVM turns the loop over network gates
+into SIMD and keeps the sixteen weights in registers. Blocks of gates are turned so that one number of all of them is
+contiguous, worked on, and turned back. A block is always worked on as a whole, filled up if need be: a gate's result
+does not depend on what stands beside it, nor on the number of threads. ω is recomputed in the backward pass: sixteen
+exponentials cost less than sixteen numbers a gate kept in memory.
+"""
+# mypy: disable-error-code="no-untyped-def, call-arg"
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from numba import float64
+from torch import Tensor
+
+from gatefit.codebook import CODEBOOK, TIE_ORDER
+from gatefit.ops.simd import exp_of_negative, inlined, kernel, wide_vectors
+from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.threads import parallel_for
+
+SHARE: Final = 4096
+"""Gates that one thread takes at a time; sums over gates are added share by share, whatever the number of threads."""
+BLOCK: Final = 64
+NEGLIGIBLE: Final = np.float32(-44)
+"""e^-44 = 8e-20: beside a weight of 1 it is nothing, in float64 too."""
+G: Final = np.ascontiguousarray(CODEBOOK.astype(np.float64))
+# Whole numbers up to 7: int8 keeps their product with a float32 a float32.
+NORMS: Final = np.square(G).sum(-1).astype(np.int8)
+GATE_ORDER: Final = np.arange(16)
+UNDEFINED: Final = 255
+
+
+# A block's scratch is flat: number k of the block's gate i is at [k * BLOCK + i]. The constant distance is what lets
+# LLVM see that a store for one gate is no load for another.
+
+
+@inlined
+def load4(rows, columns):
+    """Rows (gates, 4) into columns. Apart from the arithmetic: a loop with strided access does not become SIMD."""
+    for i in range(rows.shape[0]):
+        for k in range(4):
+            columns[k * BLOCK + i] = rows[i, k]
+
+
+@inlined
+def store4(columns, rows):
+    """Columns into rows (gates, 4)."""
+    for i in range(rows.shape[0]):
+        for k in range(4):
+            rows[i, k] = columns[k * BLOCK + i]
+
+
+@inlined
+def load16(rows, columns):
+    """Rows (gates, 16) into columns."""
+    for i in range(rows.shape[0]):
+        for k in range(16):
+            columns[k * BLOCK + i] = rows[i, k]
+
+
+@inlined
+def store16(columns, rows):
+    """Columns into rows (gates, 16)."""
+    for i in range(rows.shape[0]):
+        for k in range(16):
+            rows[i, k] = columns[k * BLOCK + i]
+
+
+@inlined
+def column4(c, i):
+    """The four numbers of gate i."""
+    return c[i], c[BLOCK + i], c[2 * BLOCK + i], c[3 * BLOCK + i]
+
+
+@inlined
+def set_column4(c, i, f, m):
+    """The four numbers of gate i become f m."""
+    c[i], c[BLOCK + i], c[2 * BLOCK + i], c[3 * BLOCK + i] = f * m[0], f * m[1], f * m[2], f * m[3]
+
+
+@inlined
+def column16(s, i):
+    """The sixteen numbers of gate i."""
+    return (
+        s[i], s[BLOCK + i], s[2 * BLOCK + i], s[3 * BLOCK + i],
+        s[4 * BLOCK + i], s[5 * BLOCK + i], s[6 * BLOCK + i], s[7 * BLOCK + i],
+        s[8 * BLOCK + i], s[9 * BLOCK + i], s[10 * BLOCK + i], s[11 * BLOCK + i],
+        s[12 * BLOCK + i], s[13 * BLOCK + i], s[14 * BLOCK + i], s[15 * BLOCK + i],
+    )  # fmt: skip
+
+
+@inlined
+def set_column16(s, i, v):
+    """The sixteen numbers of gate i become v."""
+    s[i], s[BLOCK + i], s[2 * BLOCK + i], s[3 * BLOCK + i] = v[0], v[1], v[2], v[3]
+    s[4 * BLOCK + i], s[5 * BLOCK + i], s[6 * BLOCK + i], s[7 * BLOCK + i] = v[4], v[5], v[6], v[7]
+    s[8 * BLOCK + i], s[9 * BLOCK + i], s[10 * BLOCK + i], s[11 * BLOCK + i] = v[8], v[9], v[10], v[11]
+    s[12 * BLOCK + i], s[13 * BLOCK + i], s[14 * BLOCK + i], s[15 * BLOCK + i] = v[12], v[13], v[14], v[15]
+
+
+@inlined
+def subset_sums(c_0, c_a, c_b, c_ab):
+    """c·G_j for every gate j; bit 8 of j is the corner (0,0), 4 is (0,1), 2 is (1,0), 1 is (1,1)."""
+    u = c_0 - c_a - c_b + c_ab
+    s4, s2, s1 = c_b - c_ab, c_a - c_ab, c_ab
+    s3, s5, s6 = c_a, c_b, s4 + s2
+    s7 = s6 + s1
+    return (c_0 - c_0, s1, s2, s3, s4, s5, s6, s7, u, u + s1, u + s2, u + s3, u + s4, u + s5, u + s6, u + s7)
+
+
+@inlined
+def mixture(w):
+    """Σ_j w_j G_j."""
+    p3, p7, p11, p15 = w[2] + w[3], w[6] + w[7], w[10] + w[11], w[14] + w[15]
+    low, high = w[4] + w[5] + p7, w[12] + w[13] + p15
+    p_11 = ((w[1] + w[3]) + (w[5] + w[7])) + ((w[9] + w[11]) + (w[13] + w[15]))
+    p_10 = (p3 + p7) + (p11 + p15)
+    p_01 = low + high
+    p_00 = (w[8] + w[9] + p11) + high
+    return p_00, p_10 - p_00, p_01 - p_00, (p_11 - p_10) - (p_01 - p_00)
+
+
+@inlined
+def _larger(a, b):
+    return a if a > b else b
+
+
+@inlined
+def total(w):
+    """Σ_j w_j."""
+    return (((w[0] + w[1]) + (w[2] + w[3])) + ((w[4] + w[5]) + (w[6] + w[7]))) + (
+        ((w[8] + w[9]) + (w[10] + w[11])) + ((w[12] + w[13]) + (w[14] + w[15]))
+    )
+
+
+@inlined
+def times(f, w):
+    """f w_j."""
+    return (
+        f * w[0], f * w[1], f * w[2], f * w[3], f * w[4], f * w[5], f * w[6], f * w[7],
+        f * w[8], f * w[9], f * w[10], f * w[11], f * w[12], f * w[13], f * w[14], f * w[15],
+    )  # fmt: skip
+
+
+@inlined
+def products(v, w):
+    """v_j w_j."""
+    return (
+        v[0] * w[0], v[1] * w[1], v[2] * w[2], v[3] * w[3], v[4] * w[4], v[5] * w[5], v[6] * w[6], v[7] * w[7],
+        v[8] * w[8], v[9] * w[9], v[10] * w[10], v[11] * w[11], v[12] * w[12], v[13] * w[13], v[14] * w[14],
+        v[15] * w[15],
+    )  # fmt: skip
+
+
+@inlined
+def _minus(w, f):
+    return (
+        w[0] - f, w[1] - f, w[2] - f, w[3] - f, w[4] - f, w[5] - f, w[6] - f, w[7] - f,
+        w[8] - f, w[9] - f, w[10] - f, w[11] - f, w[12] - f, w[13] - f, w[14] - f, w[15] - f,
+    )  # fmt: skip
+
+
+@inlined
+def _weight(x):
+    """e^x for x <= 0, and 0 where it is lost beside 1 in either type.
+
+    Such weights would make coefficients and gradients of 1e-38 and less, which processors are slow with (denormals).
+    """
+    e = exp_of_negative(x)
+    return e - e if x < NEGLIGIBLE else e
+
+
+@inlined
+def exponentials(s):
+    """exp(s_j - max s), 0 where that is below 1e-19."""
+    m = _larger(
+        _larger(_larger(_larger(s[0], s[1]), _larger(s[2], s[3])), _larger(_larger(s[4], s[5]), _larger(s[6], s[7]))),
+        _larger(
+            _larger(_larger(s[8], s[9]), _larger(s[10], s[11])), _larger(_larger(s[12], s[13]), _larger(s[14], s[15]))
+        ),
+    )
+    return (
+        _weight(s[0] - m), _weight(s[1] - m), _weight(s[2] - m), _weight(s[3] - m),
+        _weight(s[4] - m), _weight(s[5] - m), _weight(s[6] - m), _weight(s[7] - m),
+        _weight(s[8] - m), _weight(s[9] - m), _weight(s[10] - m), _weight(s[11] - m),
+        _weight(s[12] - m), _weight(s[13] - m), _weight(s[14] - m), _weight(s[15] - m),
+    )  # fmt: skip
+
+
+@inlined
+def norms(scale):
+    """‖G_j‖² times ``scale``, which gives the type."""
+    n = NORMS
+    return (
+        scale * n[0], scale * n[1], scale * n[2], scale * n[3], scale * n[4], scale * n[5], scale * n[6],
+        scale * n[7], scale * n[8], scale * n[9], scale * n[10], scale * n[11], scale * n[12], scale * n[13],
+        scale * n[14], scale * n[15],
+    )  # fmt: skip
+
+
+@inlined
+def covjac_scores(c, scale, n):
+    """s_j = (2/τ) c·G_j - n_j with n_j = ‖G_j‖² / τ."""
+    s = subset_sums(scale * c[0], scale * c[1], scale * c[2], scale * c[3])
+    return (
+        s[0] - n[0], s[1] - n[1], s[2] - n[2], s[3] - n[3], s[4] - n[4], s[5] - n[5], s[6] - n[6], s[7] - n[7],
+        s[8] - n[8], s[9] - n[9], s[10] - n[10], s[11] - n[11], s[12] - n[12], s[13] - n[13], s[14] - n[14],
+        s[15] - n[15],
+    )  # fmt: skip
+
+
+@inlined
+def centred(e, along):
+    """ω_j (along_j - Σ_k ω_k along_k) for ω = e / Σ e."""
+    size = total(e)
+    inverse = (size / size) / size
+    mean = total(products(e, along)) * inverse
+    return products(times(inverse, e), _minus(along, mean))
+
+
+@kernel
+def _covjac_block(c, temperature):
+    """c becomes c_soft."""
+    wide_vectors()
+    kind = c.dtype.type
+    scale, lengths = kind(2) / temperature, norms(kind(1) / temperature)
+    for i in range(BLOCK):
+        e = exponentials(covjac_scores(column4(c, i), scale, lengths))
+        set_column4(c, i, kind(1) / total(e), mixture(e))
+
+
+@kernel
+def _covjac_gradient_block(c, g, temperature):
+    """c becomes ∂L/∂c, and the first column of g the gate's part of ∂L/∂τ."""
+    wide_vectors()
+    kind = c.dtype.type
+    scale, lengths = kind(2) / temperature, norms(kind(1) / temperature)
+    inverse = kind(1) / temperature
+    for i in range(BLOCK):
+        s = covjac_scores(column4(c, i), scale, lengths)
+        g_0, g_a, g_b, g_ab = column4(g, i)
+        v = centred(exponentials(s), subset_sums(g_0, g_a, g_b, g_ab))
+        set_column4(c, i, scale, mixture(v))
+        g[i] = -inverse * total(products(v, s))
+
+
+@kernel
+def _mixture_block(s, c, temperature):
+    """c = softmax(θ / τ) G."""
+    wide_vectors()
+    kind = c.dtype.type
+    inverse = kind(1) / temperature
+    for i in range(BLOCK):
+        e = exponentials(times(inverse, column16(s, i)))
+        set_column4(c, i, kind(1) / total(e), mixture(e))
+
+
+@kernel
+def _mixture_gradient_block(s, g, temperature):
+    """θ becomes ∂L/∂θ."""
+    wide_vectors()
+    kind = g.dtype.type
+    inverse = kind(1) / temperature
+    for i in range(BLOCK):
+        e = exponentials(times(inverse, column16(s, i)))
+        g_0, g_a, g_b, g_ab = column4(g, i)
+        set_column16(s, i, times(inverse, centred(e, subset_sums(g_0, g_a, g_b, g_ab))))
+
+
+@kernel
+def covjac_forward(latent, temperature, coefficients, first, last):
+    """coefficients = c_soft."""
+    c = np.zeros(4 * BLOCK, latent.dtype)
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load4(latent[start : start + size], c)
+        _covjac_block(c, temperature)
+        store4(c, coefficients[start : start + size])
+
+
+@kernel
+def covjac_backward(latent, temperature, gradient, to_latent, first, last):
+    """to_latent = ∂L/∂c; returns the range's part of ∂L/∂τ."""
+    c, g = np.zeros(4 * BLOCK, latent.dtype), np.zeros(4 * BLOCK, latent.dtype)
+    to_temperature = 0.0
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load4(latent[start : start + size], c)
+        load4(gradient[start : start + size], g)
+        _covjac_gradient_block(c, g, temperature)
+        store4(c, to_latent[start : start + size])
+        for i in range(size):
+            to_temperature += float64(g[i])
+    return to_temperature
+
+
+@kernel
+def mixture_forward(logits, temperature, coefficients, first, last):
+    """coefficients = softmax(θ / τ) G."""
+    s, c = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load16(logits[start : start + size], s)
+        _mixture_block(s, c, temperature)
+        store4(c, coefficients[start : start + size])
+
+
+@kernel
+def mixture_backward(logits, temperature, gradient, to_logits, first, last):
+    """to_logits = ∂L/∂θ."""
+    s, g = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load16(logits[start : start + size], s)
+        load4(gradient[start : start + size], g)
+        _mixture_gradient_block(s, g, temperature)
+        store16(s, to_logits[start : start + size])
+
+
+@kernel
+def _snap_scores_block(c, scores):
+    wide_vectors()
+    for i in range(BLOCK):
+        set_column16(scores, i, covjac_scores(column4(c, i), 2.0, norms(1.0)))
+
+
+@kernel
+def _first_largest_block(scores, order, best, chosen):
+    """The first gate in ``order`` with the largest score; UNDEFINED where one is NaN."""
+    wide_vectors()
+    kind = scores.dtype.type
+    best[:] = kind(-np.inf)
+    chosen[:] = 0
+    for j in order:
+        row = scores[j * BLOCK : (j + 1) * BLOCK]
+        for i in range(BLOCK):
+            # A NaN is taken, and nothing is larger than it.
+            better = row[i] > best[i] or row[i] != row[i]
+            chosen[i] = j if better else chosen[i]
+            best[i] = row[i] if better else best[i]
+    for i in range(BLOCK):
+        chosen[i] = chosen[i] if best[i] == best[i] else UNDEFINED
+
+
+@kernel
+def _store_gates(chosen, gates, coefficients):
+    """The gates and their rows of the codebook; NaN where the parameters were not numbers, so that nothing hides it."""
+    for i in range(gates.size):
+        gate = chosen[i]
+        if gate == UNDEFINED:
+            gates[i] = 0
+            coefficients[i, :] = np.nan
+        else:
+            gates[i] = gate
+            for k in range(4):
+                coefficients[i, k] = G[gate, k]
+
+
+@kernel
+def nearest_range(latent, gates, coefficients, first, last):
+    """The nearest gate, by the largest 2 c·G_j - ‖G_j‖² in float64: no rounding decides for float32 coefficients."""
+    c, scores = np.zeros(4 * BLOCK, np.float64), np.zeros(16 * BLOCK, np.float64)
+    best, chosen = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.int64)
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load4(latent[start : start + size], c)
+        _snap_scores_block(c, scores)
+        _first_largest_block(scores, TIE_ORDER, best, chosen)
+        _store_gates(chosen, gates[start : start + size], coefficients[start : start + size])
+
+
+@kernel
+def largest_range(logits, gates, coefficients, first, last):
+    """The gate with the largest logit, the first of equals."""
+    scores, best = np.zeros(16 * BLOCK, logits.dtype), np.empty(BLOCK, logits.dtype)
+    chosen = np.empty(BLOCK, np.int32)
+    for start in range(first, last, BLOCK):
+        size = min(last - start, BLOCK)
+        load16(logits[start : start + size], scores)
+        _first_largest_block(scores, GATE_ORDER, best, chosen)
+        _store_gates(chosen, gates[start : start + size], coefficients[start : start + size])
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    result: np.ndarray = tensor.detach().contiguous().numpy()
+    return result
+
+
+def _shared(kernel: Any, *arrays: Any, gates: int) -> list[Any]:
+    """``kernel(*arrays, first, last)`` for all gates; what each share returned, in order."""
+    results: list[Any] = [None] * -(-gates // SHARE)
+
+    def task(place: int) -> None:
+        results[place] = kernel(*arrays, place * SHARE, min(gates, (place + 1) * SHARE))
+
+    parallel_for(task, len(results))
+    return results
+
+
+def _number(temperature: float | Tensor, like: Tensor) -> Any:
+    """The temperature as a scalar of the parameters' type."""
+    return np.float32(float(temperature)) if like.dtype == torch.float32 else np.float64(float(temperature))
+
+
+class _SoftCoefficients(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, latent: Tensor, temperature: Tensor | float) -> Tensor:
+        ctx.temperature = _number(temperature, latent)
+        ctx.like = temperature.detach() if isinstance(temperature, Tensor) else None
+        ctx.save_for_backward(latent)
+        result = torch.empty(latent.shape, dtype=latent.dtype)
+        _shared(covjac_forward, _array(latent), ctx.temperature, result.numpy(), gates=latent.shape[0])
+        return result
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        (latent,) = ctx.saved_tensors
+        to_latent = torch.empty(latent.shape, dtype=latent.dtype)
+        arrays = _array(latent), ctx.temperature, _array(gradients[0]), to_latent.numpy()
+        parts = _shared(covjac_backward, *arrays, gates=latent.shape[0])
+        return (
+            to_latent if ctx.needs_input_grad[0] else None,
+            torch.full_like(ctx.like, sum(parts)) if ctx.needs_input_grad[1] else None,
+        )
+
+
+def soft_coefficients(
+    latent: Float[Tensor, "gates 4"], temperature: float | Float[Tensor, ""]
+) -> Float[Tensor, "gates 4"]:
+    """c_soft of every gate; gradients to the latent coefficients and, where it is a tensor, to the temperature."""
+    check_cpu_float(latent=latent)
+    result = _SoftCoefficients.apply(latent, temperature)
+    assert isinstance(result, Tensor)
+    return result
+
+
+class _Mixture(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, temperature: float, chosen: Tensor | None) -> Tensor:
+        ctx.temperature = _number(temperature, logits)
+        ctx.save_for_backward(logits)
+        if chosen is not None:
+            return chosen.view_as(chosen)
+        result = torch.empty((logits.shape[0], 4), dtype=logits.dtype)
+        _shared(mixture_forward, _array(logits), ctx.temperature, result.numpy(), gates=logits.shape[0])
+        return result
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (logits,) = ctx.saved_tensors
+        to_logits = torch.empty(logits.shape, dtype=logits.dtype)
+        arrays = _array(logits), ctx.temperature, _array(gradients[0]), to_logits.numpy()
+        _shared(mixture_backward, *arrays, gates=logits.shape[0])
+        return to_logits, None, None
+
+
+def mixture_coefficients(logits: Float[Tensor, "gates 16"], temperature: float) -> Float[Tensor, "gates 4"]:
+    """c = softmax(θ / τ) G of every gate."""
+    check_cpu_float(logits=logits)
+    result = _Mixture.apply(logits, temperature, None)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def straight_through_mixture(
+    logits: Float[Tensor, "gates 16"], temperature: float
+) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+    """The gates argmax θ and their coefficients, with the gradient of softmax(θ / τ) G."""
+    gates, chosen = largest(logits)
+    result = _Mixture.apply(logits, temperature, chosen)
+    assert isinstance(result, Tensor)
+    return gates, result
+
+
+def snap(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+    """The nearest gates and their coefficients, without gradients; NaN where the given coefficients are NaN."""
+    check_cpu_float(coefficients=coefficients)
+    return _committed(nearest_range, coefficients)
+
+
+def largest(logits: Float[Tensor, "gates 16"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+    """The gates argmax θ and their coefficients, without gradients; NaN where a logit is NaN."""
+    check_cpu_float(logits=logits)
+    return _committed(largest_range, logits)
+
+
+def _committed(kernel: Any, parameters: Tensor) -> tuple[Tensor, Tensor]:
+    gates = torch.empty(parameters.shape[0], dtype=torch.uint8)
+    coefficients = torch.empty((parameters.shape[0], 4), dtype=parameters.dtype)
+    _shared(kernel, _array(parameters), gates.numpy(), coefficients.numpy(), gates=gates.numel())
+    return gates, coefficients

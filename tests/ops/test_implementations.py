@@ -1,0 +1,290 @@
+"""Every implementation of every operation computes what the reference defines: outputs and each gradient, by name.
+
+An operation is a dict {implementation: function} in a package of ``gatefit.ops``. A new implementation is tested once
+it is registered there and, if it has a name of its own, in ``IMPLEMENTATIONS``. A new operation needs an entry in
+``OPERATIONS`` below: a function that makes its arguments, by keyword, for each of its cases.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import gatefit.ops
+from gatefit.codebook import CODEBOOK
+from gatefit.ops.implementations import IMPLEMENTATIONS
+from gatefit.ops.stacks import Stack
+from stacks import SHAPES, owners_of, wirings_of
+
+FLOATS = (torch.float32, torch.float64)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an operation is tested.
+
+    ``arguments(case, generator, dtype)`` gives what all implementations are called with; floating tensors in it, in
+    sequences too, are differentiated where the operation is, and one that the function fills is an output.
+    """
+
+    arguments: Callable[[Any, torch.Generator, torch.dtype], dict[str, Any]]
+    cases: Sequence[Any]
+    exact: bool = False
+    """The same bits whatever computes it."""
+    true_gradient: bool = True
+    """The reference's gradient is that of its output: not of what commits to a gate or draws."""
+    tolerance: float = 1e-5
+    """In float32, times 1 + the largest number of each result of the reference in float64; in float64 it is 1e-10."""
+    dtypes: Sequence[torch.dtype] = FLOATS
+
+
+def normal(generator: torch.Generator, dtype: torch.dtype, *shape: int, scale: float = 1.0) -> Tensor:
+    """Numbers that float32 holds, so that both types are given the same."""
+    return (scale * torch.randn(*shape, generator=generator)).to(dtype)
+
+
+def gate_layer(case: tuple[int, int, int], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    """Batch, inputs, gates: inputs that several gates read, that none reads, that one reads twice."""
+    batch, inputs, gates = case
+    return {
+        "x": normal(generator, dtype, batch, inputs),
+        "wiring": torch.randint(inputs, (2, gates), generator=generator, dtype=torch.int32),
+        "coefficients": normal(generator, dtype, gates, 4),
+    }
+
+
+def soft_coefficients(case: tuple[int, float], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    gates, temperature = case
+    return {
+        "latent": normal(generator, dtype, gates, 4, scale=1.5),
+        "temperature": torch.tensor(temperature, dtype=dtype),
+    }
+
+
+def mixture(case: tuple[int, float], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    gates, temperature = case
+    return {"logits": normal(generator, dtype, gates, 16, scale=1.5), "temperature": temperature}
+
+
+def snap(case: int | str, generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    if case == "ties":
+        steps = torch.arange(-2, 2.5, 0.5, dtype=dtype)
+        return {"coefficients": torch.cartesian_prod(steps, steps, steps, steps)}
+    if case == "no numbers":
+        odd = normal(generator, dtype, 70, 4)
+        odd[3, 1], odd[66, 3], odd[67, 0] = torch.nan, torch.inf, -torch.inf
+        return {"coefficients": odd}
+    if case == "between two gates":
+        first, second = torch.randint(16, (2, 5000), generator=generator)
+        points = torch.tensor(CODEBOOK, dtype=dtype)
+        return {"coefficients": (points[first] + points[second]) / 2 + 2e-7 * normal(generator, dtype, 5000, 4)}
+    return {"coefficients": normal(generator, dtype, case, 4, scale=1.5)}
+
+
+def largest(case: int | str, generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    if case == "ties":
+        return {"logits": torch.randint(3, (500, 16), generator=generator).to(dtype)}
+    if case == "no numbers":
+        odd = normal(generator, dtype, 70, 16)
+        odd[3, 1], odd[66, 3], odd[67, 0] = torch.nan, torch.inf, -torch.inf
+        return {"logits": odd}
+    return {"logits": normal(generator, dtype, case, 16)}
+
+
+def cross_entropy(case: tuple[int, int, float], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    samples, classes, scale = case
+    return {
+        "scores": normal(generator, dtype, samples, classes, scale=scale),
+        "targets": torch.randint(classes, (samples,), generator=generator),
+    }
+
+
+def gumbel(case: int, generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    low, high = torch.randint(2**32, (2,), generator=generator).tolist()
+    return {"key_low": low, "key_high": high, "noise": torch.full((case,), torch.nan, dtype=dtype)}
+
+
+def stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    """Bits, layers one above another, and the coefficients of each."""
+    inputs, widths = SHAPES[case["shape"]]
+    owners = [owners_of(gates) for gates in widths] if case.get("shared") else [None] * len(widths)
+    rows = [gates if owner is None else int(owner.max()) + 1 for gates, owner in zip(widths, owners, strict=True)]
+    wirings = wirings_of(inputs, widths, case["wiring"])
+    groups = None if widths[-1] == 1 else 10
+    every = groups is not None and len(set(widths)) == 1 and not case["batch"] % 2
+    return {
+        "x": torch.rand(case["batch"], inputs, generator=generator) < 0.5,
+        "stack": Stack(wirings, groups=groups, votes=range(1, len(widths) + 1) if every else (), owners=owners),
+        "coefficients": [normal(generator, dtype, count, 4, scale=0.5) for count in rows],
+        **({"sigmoid": True} if case.get("sigmoid") else {}),
+    }
+
+
+def boolean_stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    given = stack(case, generator, dtype)
+    rows = [len(coefficients) for coefficients in given["coefficients"]]
+    return {**given, "gates": [torch.randint(16, (n,), generator=generator, dtype=torch.uint8) for n in rows]}
+
+
+def boolean_counts(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    given = boolean_stack(case, generator, dtype)
+    return {name: given[name] for name in ("x", "stack", "gates")}
+
+
+STACKS = [
+    {"batch": batch, "shape": shape, "wiring": wiring, "shared": shared}
+    for batch in (1, 64, 130)
+    for shape in SHAPES
+    for wiring in ("balanced", "random", "twins")
+    for shared in (False, True)
+]
+SIZES = (1, 63, 64, 65, 4097)
+OPERATIONS: dict[str, Operation] = {
+    "coefficients.SNAP": Operation(
+        snap, (*SIZES, "ties", "no numbers", "between two gates"), exact=True, true_gradient=False
+    ),
+    "coefficients.LARGEST": Operation(largest, (*SIZES, "ties", "no numbers"), exact=True, true_gradient=False),
+    "coefficients.SOFT_COEFFICIENTS": Operation(
+        soft_coefficients,
+        [(gates, temperature) for gates in SIZES for temperature in (0.1, 1.0, 5.0)],
+        tolerance=1e-4,  # of the temperature's gradient: a small difference of large numbers where it is low
+    ),
+    "coefficients.MIXTURE_COEFFICIENTS": Operation(mixture, [(gates, tau) for gates in SIZES for tau in (0.5, 1.0)]),
+    "coefficients.STRAIGHT_THROUGH_MIXTURE": Operation(
+        mixture, [(gates, tau) for gates in SIZES for tau in (0.5, 1.0)], true_gradient=False
+    ),
+    "cross_entropy.CROSS_ENTROPY": Operation(
+        cross_entropy, [(77, classes, scale) for classes in (1, 2, 15, 16, 33, 200) for scale in (0.01, 5.0, 300.0)]
+    ),
+    "gate_layer.GATE_LAYER": Operation(
+        gate_layer,
+        [(batch, *layer) for batch in (0, 1, 63, 64, 65, 511) for layer in ((2, 1), (5, 7), (40, 1000), (1000, 1000))],
+    ),
+    "soft_stack.SOFT_STACKS": Operation(stack, [{**case, "sigmoid": s} for case in STACKS for s in (False, True)]),
+    "boolean_stack.BOOLEAN_STACKS": Operation(boolean_stack, STACKS, true_gradient=False),
+    "boolean_stack.BOOLEAN_COUNTS": Operation(boolean_counts, STACKS, exact=True, true_gradient=False),
+    "gumbel.FILL": Operation(
+        gumbel, (1, 255, 256, 257, 80_000), exact=True, true_gradient=False, dtypes=(torch.float32,)
+    ),
+}
+
+
+def tables() -> dict[str, Mapping[str, Callable[..., Any]]]:
+    """Every dict in the packages of ``gatefit.ops`` that has a reference, as "package.NAME"."""
+    return {
+        f"{module.name}.{name}": value
+        for module in pkgutil.iter_modules(gatefit.ops.__path__)
+        if module.ispkg
+        for name, value in vars(importlib.import_module(f"gatefit.ops.{module.name}")).items()
+        if isinstance(value, dict) and "reference" in value
+    }
+
+
+REGISTERED = [
+    (name, other, dtype)
+    for name, table in tables().items()
+    for other in table
+    for dtype in (OPERATIONS[name].dtypes if name in OPERATIONS else ())
+    if other != "reference"
+]
+
+
+def test_every_operation_is_compared():
+    assert sorted(tables()) == sorted(OPERATIONS)
+    assert {implementation for _, implementation, _ in REGISTERED} <= IMPLEMENTATIONS.keys()
+
+
+def device_for(implementation: str, dtype: torch.dtype) -> str:
+    """A device of this machine that the implementation serves."""
+    here = ["cpu", *(["cuda"] if torch.cuda.is_available() else []), *(["mps"] if torch.mps.is_available() else [])]
+    serving = [device for device in here if IMPLEMENTATIONS[implementation].serves(device, dtype)]
+    if not serving:
+        pytest.skip(f"{implementation} needs one of {', '.join(IMPLEMENTATIONS[implementation].devices)}")
+    return serving[0]
+
+
+def converted(value: Any, device: str, dtype: torch.dtype) -> Any:
+    """The same arguments elsewhere: floating tensors as leaves of their own."""
+    if isinstance(value, Tensor):
+        moved = value.detach().to(device, dtype if value.is_floating_point() else value.dtype, copy=True)
+        return moved.requires_grad_() if value.is_floating_point() else moved
+    if isinstance(value, list | tuple):
+        return type(value)(converted(each, device, dtype) for each in value)
+    if isinstance(value, Stack):
+        return replace(value, **{f.name: converted(getattr(value, f.name), device, dtype) for f in fields(value)})
+    return value
+
+
+def leaves_of(arguments: dict[str, Any]) -> dict[str, Tensor]:
+    """The floating tensors, by name and place in a sequence."""
+    return {
+        f"{name}[{place}]" if isinstance(value, list | tuple) else name: each
+        for name, value in arguments.items()
+        for place, each in enumerate(value if isinstance(value, list | tuple) else [value])
+        if isinstance(each, Tensor) and each.is_floating_point()
+    }
+
+
+def results(function: Callable[..., Any], given: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Outputs and gradients of one call, by name, on the CPU."""
+    arguments = {name: converted(value, device, dtype) for name, value in given.items()}
+    leaves = leaves_of(arguments)
+    with torch.no_grad():
+        filled = function(**arguments)
+    found = {}
+    if filled is None:
+        found = {name: leaf.detach() for name, leaf in leaves.items()}
+    else:
+        outputs = function(**arguments)
+        for place, output in enumerate(outputs if isinstance(outputs, tuple) else [outputs]):
+            found[f"output {place}"] = output.detach()
+            if not output.requires_grad:
+                continue
+            upstream = torch.randn(output.shape, generator=torch.Generator().manual_seed(1)).to(device, dtype)
+            asked = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
+            gradients = torch.autograd.grad(output, list(asked.values()), upstream, allow_unused=True)
+            for name, gradient in zip(asked, gradients, strict=True):
+                if gradient is not None:
+                    found[f"gradient of {name}"] = gradient
+    return {name: value.cpu() for name, value in found.items()}
+
+
+@pytest.mark.parametrize(("operation", "implementation", "dtype"), REGISTERED, ids=str)
+def test_outputs_and_gradients_are_those_of_the_reference(operation, implementation, dtype):
+    how, table = OPERATIONS[operation], tables()[operation]
+    device = device_for(implementation, dtype)
+    exact = dtype if how.exact else torch.float64
+    for case in how.cases:
+        given = how.arguments(case, torch.Generator().manual_seed(0), dtype)
+        found = results(table[implementation], given, device, dtype)
+        expected = results(table["reference"], given, "cpu", exact)
+        assert found.keys() == expected.keys(), case
+        for name, value in expected.items():
+            if how.exact or not value.is_floating_point():
+                assert found[name].dtype == value.dtype
+                assert torch.equal(found[name].nan_to_num(nan=77.0), value.nan_to_num(nan=77.0)), f"{case}: {name}"
+                continue
+            assert found[name].dtype == dtype
+            assert found[name].shape == value.shape
+            allowed = how.tolerance if dtype == torch.float32 else 1e-10
+            apart = (found[name].double() - value).abs()
+            assert not apart.numel() or apart.max() <= allowed * (1 + value.abs().max()), (
+                f"{case}: {name} by {apart.max()}"
+            )
+
+
+@pytest.mark.parametrize("operation", [name for name, how in OPERATIONS.items() if how.true_gradient])
+def test_the_reference_passes_gradcheck(operation):
+    how, table = OPERATIONS[operation], tables()[operation]
+    given = how.arguments(how.cases[1], torch.Generator().manual_seed(0), torch.float64)
+    given = {name: converted(value, "cpu", torch.float64) for name, value in given.items()}
+    leaves = leaves_of(given)
+    assert leaves
+
+    # The leaves are in the arguments already: gradcheck moves them in place.
+    torch.autograd.gradcheck(lambda *_: table["reference"](**given), list(leaves.values()), fast_mode=False)
