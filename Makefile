@@ -61,10 +61,12 @@ test-core: check shapes
 
 # Array shapes in signatures, checked at run time. Kernels cannot be; tests that pass wrong types on purpose are left out.
 SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts network ops.straight_through \
-	ops.coefficients.reference ops.gate_layer.reference training.data,gatefit.$(m),))beartype.beartype
+	ops.coefficients.reference ops.gate_layer.reference ops.stacks ops.batches \
+	ops.soft_stack.reference ops.boolean_stack.reference training.data,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
 	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
-	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py tests/test_layers.py
+	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py \
+	  tests/test_layers.py
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
