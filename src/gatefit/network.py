@@ -163,6 +163,7 @@ class LogicNetwork(Implemented):
             if layer.inputs != size:
                 raise ValueError(f"layer {number} has {layer.inputs} inputs, but what it reads gives {size}")
         self.layers = nn.ModuleList(layers)
+        self._known_stack: Stack | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
         self.configuration: dict[str, Any] = {
@@ -290,13 +291,25 @@ class LogicNetwork(Implemented):
         return [*self.layers] if plain and self._sequential and self._counted and are_bits(x) else None
 
     def _stack_of(self, layers: Sequence[GateLayer]) -> Stack:
-        return Stack(
-            [layer.wiring.committed() for layer in layers],
-            groups=self.readout.groups,
-            votes=self.votes,
-            owners=[layer.owners for layer in layers],
-            changing=[layer.wiring.learns for layer in layers],
-        )
+        wirings, owners = [layer.wiring.committed() for layer in layers], [layer.owners for layer in layers]
+        known = self._known_stack
+        if (
+            known is None
+            or known.groups != self.readout.groups
+            or any(
+                own is not other
+                for own, other in zip((*known.wirings, *known.owners), (*wirings, *owners), strict=True)
+            )
+        ):
+            # Kept while it holds the very same tensors: in a small network checking it anew costs as much as a layer.
+            known = self._known_stack = Stack(
+                wirings,
+                groups=self.readout.groups,
+                votes=self.votes,
+                owners=owners,
+                changing=[layer.wiring.learns for layer in layers],
+            )
+        return known
 
     def _voters(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch voters"]:
         """What the readout reads, by a call of each layer; what is not read any more is not kept."""

@@ -92,7 +92,7 @@ class NetworkConfig(Section):
     method: Annotated[str, _help("gate method")] = "multilinear-covjac"
     width: Annotated[int | None, _help("gates a layer; a multiple of the classes (default: the data set's)")] = None
     depth: Annotated[_Count, _help("layers")] = 6
-    wiring: Annotated[str, _help("unique, stride, random or local")] = "unique"
+    wiring: Annotated[str, _help("unique, stride, random, local or auto")] = "unique"
     wiring_seed: Annotated[int, _help("seed of the wiring")] = 0
     reach: Annotated[
         int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
