@@ -13,7 +13,7 @@ configuration to build the network again.
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,7 @@ from gatefit.methods import Method, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import Implementation, Implemented
+from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.soft_stack import soft_stack
 from gatefit.ops.stacks import Stack
 from gatefit.randomness import stream
@@ -44,7 +45,7 @@ from gatefit.readouts import (
     RegressionReadout,
     automatic_temperature,
 )
-from gatefit.wirings import Wiring, WiringChoice, WiringContext, WiringOptions
+from gatefit.wirings import LearnedWiring, Wiring, WiringChoice, WiringContext, WiringOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -164,6 +165,7 @@ class LogicNetwork(Implemented):
                 raise ValueError(f"layer {number} has {layer.inputs} inputs, but what it reads gives {size}")
         self.layers = nn.ModuleList(layers)
         self._known_stack: Stack | None = None
+        self.watch: Watch | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
         self.configuration: dict[str, Any] = {
@@ -251,13 +253,17 @@ class LogicNetwork(Implemented):
         """Scores of the network as it is trained, whatever the mode."""
         check_batch(x, self.inputs)
         layers = self._stacked(x)
-        if layers is None or any(layer.wiring.learns for layer in layers):
+        if layers is None or any(layer.wiring.learns and layer.wiring.choices() is None for layer in layers):
             return self.layer_by_layer(x)
         methods = [layer.method for layer in layers]
         activation = methods[0].activation_name
         if activation is None or any(method.activation_name != activation for method in methods):
             return self.layer_by_layer(x)
         stack = self._stack_of(layers)
+        if any(layer.wiring.learns for layer in layers):
+            if activation != "identity":
+                return self.layer_by_layer(x)
+            return self._scores(self.readout.from_sums(self._learned_sums(x, stack, layers)))
         if all(method.boolean_forward for method in methods):
             samples = [method.sample() for method in methods]
             gates, coefficients = [gates for gates, _ in samples], [c for _, c in samples]
@@ -267,6 +273,46 @@ class LogicNetwork(Implemented):
             sigmoid = activation == "sigmoid"
             sums = soft_stack(x, stack, coefficients, sigmoid=sigmoid, implementation=self.implementation)
         return self._scores(self.readout.from_sums(sums))
+
+    def _learned_sums(self, x: Batch, stack: Stack, layers: Sequence[GateLayer]) -> Tensor:
+        """The votes of a stack some of whose wirings learn."""
+        choices = [layer.wiring.choices() or (None, None) for layer in layers]
+        gates = None
+        if all(layer.method.boolean_forward for layer in layers):
+            samples = [layer.method.sample() for layer in layers]
+            gates, coefficients = [gates for gates, _ in samples], [c for _, c in samples]
+        else:
+            coefficients = [layer.method.coefficients() for layer in layers]
+        return learned_stack(
+            x,
+            stack,
+            [nodes for nodes, _ in choices],
+            [scores for _, scores in choices],
+            coefficients,
+            gates=gates,
+            watch=self.watch,
+            implementation=self.implementation,
+        )
+
+    def wiring_parameters(self) -> list[nn.Parameter]:
+        """What wirings learn."""
+        return [parameter for layer in self.gate_layers for parameter in layer.wiring.parameters()]
+
+    def before_step(self, step: int, steps: int) -> None:
+        """Before step ``step`` of ``steps``, counted from 0: ask wirings which gradients they want to see."""
+        inputs = [layer.wiring.watched(step, steps) for layer in self.gate_layers]
+        self.watch = Watch(inputs) if any(map(len, inputs)) else None
+
+    def after_step(self, optimiser: torch.optim.Optimizer) -> None:
+        """After the optimiser's step: wirings change what they choose from."""
+        watch, self.watch = self.watch, None
+        if watch is None:
+            return
+        for number, layer in enumerate(self.gate_layers):
+            if number in watch.gradients:
+                choices = layer.wiring.choices()
+                moments = {} if choices is None else optimiser.state.get(choices[1], {})
+                layer.wiring.regrow(watch.inputs[number], watch.gradients[number], watch.pools[number], moments)
 
     def _deployed_scores(self, x: Batch) -> Tensor:
         check_batch(x, self.inputs)
@@ -554,8 +600,10 @@ def _saved_layer(described: Mapping[str, Any], state: Mapping[str, Any], method:
     return LAYERS[kind](described, state, method=method)
 
 
-def _saved_wirings(state: Mapping[str, Any], depth: int) -> list[Tensor]:
-    """The fixed wirings of a saved network."""
+def _saved_wirings(state: Mapping[str, Any], depth: int) -> Any:
+    """The wirings of a saved network: the pairs of fixed ones, or what makes one that learns."""
+    if "layers.0.wiring.candidates" in state:
+        return _saved_learned(state)
     found = [saved_pairs(_part(state, f"layers.{i}.")) for i in range(depth)]
     fixed = [pairs for pairs in found if pairs is not None]
     if len(fixed) < depth:
@@ -564,6 +612,16 @@ def _saved_wirings(state: Mapping[str, Any], depth: int) -> list[Tensor]:
             "give its class: LogicNetwork.from_state_dict(state, wiring=YourWiring)"
         )
     return fixed
+
+
+def _saved_learned(state: Mapping[str, Any]) -> Callable[[WiringContext], Wiring]:
+    """Learned wirings with as many candidates as the state has; what they are is loaded."""
+
+    def make(context: WiringContext) -> Wiring:
+        count = state[f"layers.{context.layer}.wiring.candidates"].shape[2]
+        return LearnedWiring(replace(context, options=replace(context.options, candidates=count)))
+
+    return make
 
 
 def _saved_readout(name: str, own: Readout | None) -> str | Readout:

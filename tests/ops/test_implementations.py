@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 import gatefit.ops
+from gatefit.bits import pack
 from gatefit.codebook import CODEBOOK
 from gatefit.ops.implementations import IMPLEMENTATIONS
 from gatefit.ops.stacks import Stack
@@ -136,6 +137,42 @@ def boolean_counts(case: dict[str, Any], generator: torch.Generator, dtype: torc
     return {name: given[name] for name in ("x", "stack", "gates")}
 
 
+def learned_stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    """Candidates for every input, the best scored of which are wired; a layer in the middle has a fixed wiring."""
+    given = (boolean_stack if case["boolean"] else stack)(case, generator, dtype)
+    inputs, widths = SHAPES[case["shape"]]
+    candidates, scores, wirings = [], [], []
+    for layer, (pool, gates) in enumerate(zip((inputs, *widths[:-1]), widths, strict=True)):
+        if layer == 1 and len(widths) > 2:
+            candidates.append(None)
+            scores.append(None)
+            wirings.append(given["stack"].wirings[layer])
+            continue
+        shape = (2, gates, case["candidates"])
+        nodes = torch.randint(pool, shape, generator=generator, dtype=torch.int32)
+        values = normal(generator, dtype, *shape)
+        candidates.append(nodes)
+        scores.append(values)
+        wirings.append(nodes.gather(2, values.argmax(2, keepdim=True)).squeeze(2))
+    return {
+        **given,
+        "stack": replace(given["stack"], wirings=wirings, changing=[nodes is not None for nodes in candidates]),
+        "candidates": candidates,
+        "scores": scores,
+    }
+
+
+def best_nodes(case: tuple[int, int, int, bool], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    inputs, nodes, batch, packed = case
+    bits = torch.rand(batch, nodes, generator=generator) < 0.5
+    present = torch.stack([torch.randperm(nodes, generator=generator)[: min(3, nodes)] for _ in range(inputs)])
+    return {
+        "gradients": normal(generator, dtype, inputs, batch),
+        "pool": pack(bits.numpy()) if packed else normal(generator, dtype, nodes, batch),
+        "present": present,
+    }
+
+
 STACKS = [
     {"batch": batch, "shape": shape, "wiring": wiring, "shared": shared}
     for batch in (1, 64, 130)
@@ -168,6 +205,25 @@ OPERATIONS: dict[str, Operation] = {
     "soft_stack.SOFT_STACKS": Operation(stack, [{**case, "sigmoid": s} for case in STACKS for s in (False, True)]),
     "boolean_stack.BOOLEAN_STACKS": Operation(boolean_stack, STACKS, true_gradient=False),
     "boolean_stack.BOOLEAN_COUNTS": Operation(boolean_counts, STACKS, exact=True, true_gradient=False),
+    "learned_stack.LEARNED_STACKS": Operation(
+        learned_stack,
+        [
+            {**case, "candidates": count, "boolean": boolean}
+            for case in STACKS
+            if case["wiring"] == "random"
+            for count in (1, 3, 8)
+            for boolean in (False, True)
+        ],
+        true_gradient=False,
+    ),
+    "regrowth.BEST_NODES": Operation(
+        best_nodes,
+        [(inputs, nodes, batch, bits) for inputs, nodes in ((1, 2), (7, 4), (130, 90)) for batch in (1, 64, 130)
+         for bits in (False, True)],
+        exact=True,
+        true_gradient=False,
+        dtypes=(torch.float64,),
+    ),
     "gumbel.FILL": Operation(
         gumbel, (1, 255, 256, 257, 80_000), exact=True, true_gradient=False, dtypes=(torch.float32,)
     ),

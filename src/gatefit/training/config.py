@@ -92,11 +92,24 @@ class NetworkConfig(Section):
     method: Annotated[str, _help("gate method")] = "multilinear-covjac"
     width: Annotated[int | None, _help("gates a layer; a multiple of the classes (default: the data set's)")] = None
     depth: Annotated[_Count, _help("layers")] = 6
-    wiring: Annotated[str, _help("unique, stride, random, local or auto")] = "unique"
+    wiring: Annotated[str, _help("unique, stride, random, local, learned or auto")] = "unique"
     wiring_seed: Annotated[int, _help("seed of the wiring")] = 0
     reach: Annotated[
         int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
     ] = None
+    candidates: Annotated[
+        int | None, _help("learned wiring: nodes that each gate input chooses among (default 8)")
+    ] = None
+    regrow_every: Annotated[
+        int | None, _help("learned wiring: steps between regrowths of candidates, 0 for never (default 10)")
+    ] = None
+    regrow_share: Annotated[
+        float | None, _help("learned wiring: share of the gate inputs that are regrown at a time (default 0.3)")
+    ] = None
+    regrow_until: Annotated[
+        float | None, _help("learned wiring: part of training after which candidates stay (default 0.7)")
+    ] = None
+    votes: Annotated[str | None, _help("layers that vote: last (default) or all")] = None
     readout: Annotated[str, _help("group-sum or linear")] = "group-sum"
     readout_temperature: Annotated[
         float | None, _help("temperature of the class scores (default: 0.36 √(gates a class))")
@@ -134,6 +147,17 @@ class NetworkConfig(Section):
         super().__post_init__()
         if self.reach is not None and self.wiring != "local":
             raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
+        given = [name for name in WIRING_OPTIONS if getattr(self, name) is not None]
+        if given and self.wiring != "learned":
+            raise ValueError(
+                f"{', '.join(given)} is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
+            )
+        if self.votes not in (None, "last", "all"):
+            raise ValueError(f"votes must be last or all, got {self.votes!r}")
+
+    def wiring_options(self) -> dict[str, Any]:
+        """What is said of the learned wiring."""
+        return {name: getattr(self, name) for name in WIRING_OPTIONS if getattr(self, name) is not None}
 
     def method_options(self) -> dict[str, Any]:
         """The options that the method's constructor takes; one that it does not take is refused."""
@@ -152,6 +176,8 @@ class NetworkConfig(Section):
         return options
 
 
+WIRING_OPTIONS: Final = ("candidates", "regrow_every", "regrow_share", "regrow_until")
+"""Fields of a network that are its learned wiring's."""
 METHOD_OPTIONS: Final = (
     "sigma", "temperature", "backward_basis", "epsilon", "corner_activation", "snap", "surrogate", "noise_scale",
     "noise_in", "noise_steps", "learnable_temperature",
@@ -166,6 +192,9 @@ class OptimiserConfig(Section):
     steps: Annotated[_Count, _help("training steps")] = 50_000
     batch_size: Annotated[_Count, _help("samples a step; the whole set where it is smaller")] = 512
     learning_rate: Annotated[float, Meta(gt=0), _Finite, _help("Adam's learning rate")] = 0.01
+    score_learning_rate: Annotated[
+        float | None, _help("learned wiring: learning rate of the candidates' scores (default: that of the gates)")
+    ] = None
     beta1: Annotated[_Decay, _help("Adam's decay of the first moment")] = 0.9
     beta2: Annotated[_Decay, _help("Adam's decay of the second moment")] = 0.999
     weight_decay: Annotated[float, Meta(ge=0), _Finite, _help("decoupled weight decay")] = 0.0

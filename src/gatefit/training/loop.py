@@ -39,6 +39,10 @@ from gatefit.training.data import DataOrder, TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
 
 
+SCORE_EPSILON: Final = 1e-12
+"""Adam's ε for the scores of candidates, whose gradients are sums over few samples that matter."""
+
+
 class TrainingDivergedError(ArithmeticError):
     """The loss is no longer a finite number."""
 
@@ -125,9 +129,19 @@ def make_optimiser(config: OptimiserConfig, network: Model) -> torch.optim.Optim
 
 
 def adam(config: OptimiserConfig, network: nn.Module) -> torch.optim.Optimizer:
-    """Adam over all parameters, with decoupled weight decay where it is asked for."""
+    """Adam over all parameters, with decoupled weight decay where it is asked for.
+
+    A learned wiring's scores are a group of their own: their rate, and an ε that does not drown their small gradients.
+    """
+    scores = [] if not isinstance(network, LogicNetwork) else network.wiring_parameters()
+    own = {id(parameter) for parameter in scores}
+    others = [parameter for parameter in network.parameters() if id(parameter) not in own]
+    groups: list[dict[str, Any]] = [{"params": others}]
+    if scores:
+        factor = 1.0 if config.score_learning_rate is None else config.score_learning_rate / config.learning_rate
+        groups.append({"params": scores, "factor": factor, "eps": SCORE_EPSILON, "weight_decay": 0.0})
     return Adam(
-        network.parameters(),
+        groups if scores else others,
         lr=config.learning_rate,
         betas=(config.beta1, config.beta2),
         weight_decay=config.weight_decay,
@@ -300,8 +314,11 @@ def _step(
     config, step = learners[0].config, learners[0].state.step
     rate = learning_rate(config, step)
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("factor", 1.0)
     optimiser.zero_grad(set_to_none=True)
+    for each in learners:
+        if isinstance(each.network, LogicNetwork):
+            each.network.before_step(step, config.steps)
     losses = strategy.backward(learners, data, [order.indices(step) for order in orders])
     for each, value in zip(learners, losses, strict=True):
         if not math.isfinite(value):
@@ -311,6 +328,9 @@ def _step(
                 "or check the targets for NaN"
             )
     optimiser.step()
+    for each in learners:
+        if isinstance(each.network, LogicNetwork):
+            each.network.after_step(optimiser)
     for each, value in zip(learners, losses, strict=True):
         state = each.state
         state.step, state.loss_sum, state.loss_count = step + 1, state.loss_sum + value, state.loss_count + 1

@@ -89,6 +89,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
         method=config.method,
         wiring=config.wiring,
         wiring_options=_wiring_options(config.network, dataset),
+        votes=config.votes or "last",
         readout=config.readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         seed=config.seed,
@@ -101,7 +102,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
 
 def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
     if config.wiring != "local" or dataset.image_shape is None:  # the order takes a while for many bits
-        return WiringOptions(reach=config.reach)
+        return WiringOptions(reach=config.reach, **config.wiring_options())
     features = np.array([rule.feature for rule in dataset.encoder.rules])
     return WiringOptions(order=image_order(features, dataset.image_shape), reach=config.reach)
 

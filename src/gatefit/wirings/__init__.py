@@ -4,6 +4,7 @@
     stride   gap g = 1, 2, 3, ...:  (i, i+g) for even i, then for odd i, until there are enough       deterministic
     random   every input once before any a second time; never one input twice at a gate
     local    every gate reads near its own place on a line, an image's along a curve through it       short wires
+    learned  the best scored of some candidates for each input, learned with the gates                fewer gates
     auto     unique while there are pairs, then all pairs again; preferred inputs first               for any table
 
 The network, the command line and the estimators know these names. A tensor (2, gates), a ``Wiring`` of your own or a
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from gatefit.wirings.base import FixedWiring, Wiring, WiringContext, WiringOptions, coverage, explicit_wiring
 from gatefit.wirings.fixed import every_pair_wiring, preferring_wiring, random_wiring, stride_wiring, unique_wiring
+from gatefit.wirings.learned import LearnedWiring
 from gatefit.wirings.local import local_wiring
 
 WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 gates"] | Wiring]]] = {
@@ -30,6 +32,7 @@ WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 gates"] | Wi
     "stride": lambda context: stride_wiring(context.inputs, context.gates),
     "random": lambda context: random_wiring(context.inputs, context.gates, generator=context.generator),
     "local": local_wiring,
+    "learned": LearnedWiring,
     "auto": preferring_wiring,
 }
 
@@ -69,6 +72,7 @@ def make_wiring(wiring: WiringChoice, context: WiringContext) -> Wiring:
 __all__ = [
     "WIRINGS",
     "FixedWiring",
+    "LearnedWiring",
     "Wiring",
     "WiringChoice",
     "WiringContext",

@@ -9,13 +9,14 @@ A wiring of your own is a subclass whose constructor takes a ``WiringContext``: 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Int32
+from jaxtyping import Float, Int, Int32, Int64
 from torch import Tensor
 
+from gatefit.bits import PackedBatch
 from gatefit.ops.implementations import Implemented
 from gatefit.randomness import stream
 
@@ -30,6 +31,16 @@ class WiringOptions:
     """"local": how many gates from its own place a gate reads at most; None: a tenth of its layer."""
     preferred: Int[np.ndarray, " preferred"] | None = None
     """"auto": inputs of the network that most gates of the first layer read; None: all alike."""
+    candidates: int = 8
+    """"learned": nodes that each gate input chooses among."""
+    regrow_every: int = 10
+    """"learned": steps between regrowths of candidates; 0: never."""
+    regrow_share: float = 0.3
+    """"learned": the share of gate inputs that are looked at each time."""
+    regrow_until: float = 0.7
+    """"learned": the part of training after which candidates stay."""
+    regrow_offset: float = 1.0
+    """"learned": how far below its input's best score a new candidate begins."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,24 @@ class Wiring(Implemented, ABC):
         """What the gates read in training."""
         first, second = self.committed().long()
         return x[:, first], x[:, second]
+
+    def choices(self) -> tuple[Int32[Tensor, "2 gates _"], Float[Tensor, "2 gates _"]] | None:
+        """Candidates and their scores, where ``ops.learned_stack`` can train them; None: by ``read`` alone."""
+        return None
+
+    def watched(self, step: int, steps: int) -> Int64[np.ndarray, " watched"]:
+        """Gate inputs (side · gates + gate) whose gradients ``regrow`` wants to see of step ``step`` of ``steps``."""
+        return np.empty(0, np.int64)
+
+    def regrow(
+        self,
+        watched: Int64[np.ndarray, " watched"],
+        gradients: Float[Tensor, "watched batch"],
+        pool: PackedBatch | Float[Tensor, "inputs batch"],
+        moments: dict[str, Any],
+    ) -> int:
+        """After a step: change what is chosen from, knowing the gradients and the values of all nodes."""
+        return 0
 
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""

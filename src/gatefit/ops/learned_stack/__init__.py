@@ -1,0 +1,62 @@
+"""A whole stack whose wiring learns: every gate input has candidates with scores, and reads the best scored one.
+
+    forward    a = x[n_k*],  k* = argmax_k s_k                               one node, no mixture; n_k the candidates
+    backward   q_k = Σ_batch ∂L/∂a · x[n_k];   w = softmax(s)
+               ∂L/∂s_k = w_k (q_k - Σ_j w_j q_j)                             as if a were Σ_k w_k x[n_k]
+               ∂L/∂x reaches the node that is read, and no other
+
+The polynomial, votes and groups are those of ``soft_stack``; with ``gates`` the forward pass is that of
+``boolean_stack``: the gates' value, the gradient of the coefficients' polynomial. A layer without candidates has a fixed
+wiring. What a ``Watch`` asks for is written down on the way back, for ``regrowth``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from gatefit.ops.batches import Batch
+from gatefit.ops.implementations import Implementation
+from gatefit.ops.learned_stack.numba import learned_stack_numba
+from gatefit.ops.learned_stack.reference import learned_stack_reference
+from gatefit.ops.learned_stack.watch import Watch
+from gatefit.ops.stacks import Stack
+
+LEARNED_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
+    "reference": learned_stack_reference,
+    "numba": learned_stack_numba,
+}
+
+__all__ = ["LEARNED_STACKS", "Watch", "learned_stack"]
+
+
+def learned_stack(
+    x: Batch,
+    stack: Stack,
+    candidates: Sequence[Int[Tensor, "2 _ candidates"] | None],
+    scores: Sequence[Float[Tensor, "2 _ candidates"] | None],
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
+    *,
+    gates: Sequence[UInt8[Tensor, " _"]] | None = None,
+    watch: Watch | None = None,
+    implementation: Implementation,
+) -> Float[Tensor, "batch columns"]:
+    """The sums over groups of the layers that vote, with gradients to ``scores`` and ``coefficients``.
+
+    ``stack.wirings`` are the nodes that are read: the best scored candidates.
+    """
+    stack.check("coefficients", coefficients, 4)
+    if gates is not None:
+        stack.check("gate numbers", gates)
+    for layer, (nodes, values, width) in enumerate(zip(candidates, scores, stack.widths, strict=True)):
+        if (nodes is None) != (values is None) or (
+            nodes is not None
+            and values is not None
+            and (nodes.shape != values.shape or nodes.ndim != 3 or nodes.shape[:2] != (2, width))
+        ):
+            given = [None if each is None else tuple(each.shape) for each in (nodes, values)]
+            raise ValueError(
+                f"layer {layer} of {width} gates needs candidates and scores (2, {width}, candidates), got {given}"
+            )
+    return implementation.choose(LEARNED_STACKS)(x, stack, candidates, scores, coefficients, gates=gates, watch=watch)
