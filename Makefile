@@ -17,7 +17,7 @@ endif
 # Waiting OpenMP threads sleep instead of spinning: torch's and numba's pools share the cores.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup tools demo test test-core check shapes test-slow bench docs clean
+.PHONY: setup tools demo test test-core coverage check shapes test-slow bench docs clean
 
 setup: $(STAMP)
 
@@ -51,13 +51,16 @@ tools:
 ifdef CI
 test: tools
 endif
-# Two stages: the code by itself, in minutes; then with compilers, simulators, browsers, clusters and killed processes.
-test: COVERAGE := --cov --cov-report=
-test: test-core
-	$(BIN)/pytest -m "outside and not slow" -n 2 --cov --cov-append --cov-report=term
+# Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
+# and the reproduction.
+test: test-core shapes
+	$(BIN)/pytest -m "outside and not slow" -n 2
 
-test-core: check shapes
-	$(BIN)/pytest -m "not outside and not slow" -n 2 $(COVERAGE)
+test-core: check
+	$(BIN)/pytest -m "not outside and not slow" -n 2
+
+coverage: $(STAMP)
+	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term
 
 # Array shapes in signatures, checked at run time. Kernels cannot be; tests that pass wrong types on purpose are left out.
 SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts network ops.straight_through \

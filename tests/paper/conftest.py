@@ -1,6 +1,7 @@
 """Made-up outcomes that have everything in them that a report must get right."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,14 @@ from gatefit.paper.report.figures import render_svg
 from gatefit.training.config import RunConfig
 
 __all__ = ["_plain_environment", "gatefit", "process", "refused"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The reproduction is of the second stage."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.outside)
+
 
 MACHINE = {"cpu": "Example CPU", "cores": 2, "memory_gb": 8.2, "hostname": "secret-host"}
 

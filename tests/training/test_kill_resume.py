@@ -7,9 +7,9 @@ from kill_resume import complete, fingerprint, trial
 pytestmark = pytest.mark.outside
 
 
-def test_five_killed_runs_end_as_undisturbed_ones_do(tmp_path):
-    kills, mismatches = trial(tmp_path, runs=5, seed=1, steps=400)
-    assert kills >= 3
+def test_killed_runs_end_as_undisturbed_ones_do(tmp_path):
+    kills, mismatches = trial(tmp_path, runs=3, seed=1, steps=400)
+    assert kills >= 2
     assert mismatches == 0
 
 
