@@ -114,6 +114,7 @@ class LogicNetwork(Implemented):
         self.inputs, self.widths = inputs, widths
         self.reads, self.votes = _checked_sources(reads, votes, len(widths))
         # First the readout: its error about widths should not wait for the layers to be built.
+        _check_votes(self.votes, [self._size(source) for source in self.votes], readout, classes)
         voters = sum(self._size(source) for source in self.votes)
         self.readout = _make_readout(readout, voters, classes, readout_temperature, target_range)
         self.classes = self.readout.classes
@@ -449,7 +450,8 @@ class LogicNetwork(Implemented):
             raise ValueError("this state_dict describes its layers by width and depth; leave layers out")
         else:
             configuration["method"] = saved_method(configuration["method"], method)
-            configuration["wiring"] = _saved_wirings(state, configuration["depth"]) if wiring is None else wiring
+            saved = _saved_wirings(state, configuration["wiring"], configuration["depth"]) if wiring is None else wiring
+            configuration["wiring"] = saved
         floating = [value.dtype for name, value in state.items() if name.startswith("layers.")]
         dtype = next((kind for kind in floating if kind.is_floating_point), torch.float32)
         network = cls(**configuration, dtype=dtype, implementation=implementation)
@@ -530,6 +532,16 @@ def _checked_sources(
     return tuple(tuple(sources) for sources in reads), tuple(votes)
 
 
+def _check_votes(votes: Sequence[int], gates: Sequence[int], readout: str | Readout, classes: int | None) -> None:
+    """Refuse layers that vote together and cannot each be shared by the classes."""
+    if len(votes) < 2 or readout != "group-sum" or classes is None or classes < 2:
+        return
+    if any(size % classes for size in gates):
+        raise ValueError(
+            f"layers that vote together need widths that are multiples of {classes} classes, got {list(gates)}"
+        )
+
+
 def _wiring_choices(wiring: Any, depth: int) -> list[Any]:
     """The wiring of each layer."""
     if isinstance(wiring, str) or (callable(wiring) and not isinstance(wiring, nn.Module)):
@@ -600,9 +612,9 @@ def _saved_layer(described: Mapping[str, Any], state: Mapping[str, Any], method:
     return LAYERS[kind](described, state, method=method)
 
 
-def _saved_wirings(state: Mapping[str, Any], depth: int) -> Any:
+def _saved_wirings(state: Mapping[str, Any], name: str, depth: int) -> Any:
     """The wirings of a saved network: the pairs of fixed ones, or what makes one that learns."""
-    if "layers.0.wiring.candidates" in state:
+    if name == "learned":
         return _saved_learned(state)
     found = [saved_pairs(_part(state, f"layers.{i}.")) for i in range(depth)]
     fixed = [pairs for pairs in found if pairs is not None]

@@ -218,8 +218,12 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "regrowth.BEST_NODES": Operation(
         best_nodes,
-        [(inputs, nodes, batch, bits) for inputs, nodes in ((1, 2), (7, 4), (130, 90)) for batch in (1, 64, 130)
-         for bits in (False, True)],
+        [
+            (inputs, nodes, batch, bits)
+            for inputs, nodes in ((1, 2), (7, 4), (130, 90))
+            for batch in (1, 64, 130)
+            for bits in (False, True)
+        ],
         exact=True,
         true_gradient=False,
         dtypes=(torch.float64,),

@@ -29,13 +29,14 @@ class Adam(torch.optim.AdamW):
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Tensor] | Iterable[dict[str, Any]],
         lr: float = 0.01,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__(list(parameters), lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+        groups: list[Any] = list(parameters)
+        super().__init__(groups, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As torch's."""

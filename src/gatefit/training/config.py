@@ -97,9 +97,9 @@ class NetworkConfig(Section):
     reach: Annotated[
         int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
     ] = None
-    candidates: Annotated[
-        int | None, _help("learned wiring: nodes that each gate input chooses among (default 8)")
-    ] = None
+    candidates: Annotated[int | None, _help("learned wiring: nodes that each gate input chooses among (default 8)")] = (
+        None
+    )
     regrow_every: Annotated[
         int | None, _help("learned wiring: steps between regrowths of candidates, 0 for never (default 10)")
     ] = None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from gatefit._requires import require
 
@@ -37,7 +37,6 @@ from gatefit.training.checkpoint import TrainingState, load_checkpoint, save_che
 from gatefit.training.config import EvaluationConfig, OptimiserConfig, RunConfig
 from gatefit.training.data import DataOrder, TrainingData
 from gatefit.training.metrics import deployed, evaluate, summary
-
 
 SCORE_EPSILON: Final = 1e-12
 """Adam's ε for the scores of candidates, whose gradients are sums over few samples that matter."""

@@ -31,6 +31,7 @@ import torch.distributed as dist
 from jaxtyping import Int64
 from torch import Tensor
 
+from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import checkpoint_name
 from gatefit.training.data import TrainingData
 from gatefit.training.loop import Learner, NothingToTrainError, Strategy, batch_loss, evaluation, record
@@ -67,6 +68,11 @@ class ProcessGroup(Strategy):
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """All begin with what the leader has: its newest checkpoint, or else its first parameters."""
         (learner,) = learners
+        if isinstance(learner.network, LogicNetwork) and learner.network.wiring_parameters():
+            raise ValueError(
+                "a wiring that learns is trained by one process: each would regrow other candidates from its own part of "
+                "the batch; start it without torchrun, with --threads"
+            )
         if learner.folder is not None and not self.writes:
             raise ValueError(
                 f"process {self.rank} was given the folder {learner.folder}; only the first process writes"

@@ -60,7 +60,7 @@ def make_wiring(wiring: WiringChoice, context: WiringContext) -> Wiring:
             f"the layer has {inputs} inputs and {gates} gates, got a wiring of {made.inputs} inputs for {made.gates} "
             "gates; make one for each layer"
         )
-    if 2 * gates < inputs:
+    if 2 * gates < inputs and not made.learns:
         warnings.warn(
             f"{gates} gates read at most {2 * gates} of {inputs} inputs (coverage "
             f"{coverage(made.committed(), inputs):.1%}); use {-(-inputs // 2)} gates or more to read them all",

@@ -31,8 +31,8 @@ class WiringOptions:
     """"local": how many gates from its own place a gate reads at most; None: a tenth of its layer."""
     preferred: Int[np.ndarray, " preferred"] | None = None
     """"auto": inputs of the network that most gates of the first layer read; None: all alike."""
-    candidates: int = 8
-    """"learned": nodes that each gate input chooses among."""
+    candidates: int | None = None
+    """"learned": nodes that each gate input chooses among; None: eight, or all where there are fewer."""
     regrow_every: int = 10
     """"learned": steps between regrowths of candidates; 0: never."""
     regrow_share: float = 0.3

@@ -8,7 +8,7 @@
 Which inputs are looked at is a function of the seed and the step: a run that is resumed goes on to the same bits.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from gatefit.ops.regrowth import best_nodes
 from gatefit.randomness import stream
 from gatefit.wirings.base import Wiring, WiringContext, WiringOptions
 
+CANDIDATES: Final = 8
+
 
 class LearnedWiring(Wiring):
     """``candidates`` nodes to choose from for each of the two inputs of every gate."""
@@ -32,7 +34,7 @@ class LearnedWiring(Wiring):
         super().__init__()
         options: WiringOptions = context.options
         self.inputs, self.gates = context.inputs, context.gates
-        count = options.candidates
+        count = min(CANDIDATES, self.inputs) if options.candidates is None else options.candidates
         if not 1 <= count <= self.inputs:
             raise ValueError(
                 f"each gate input chooses among candidates=1 to {self.inputs} nodes, as many as its layer can read; "
@@ -96,7 +98,9 @@ class LearnedWiring(Wiring):
         return len(rows)
 
 
-def _different_nodes(inputs: int, shape: tuple[int, int, int], generator: torch.Generator) -> Int32[Tensor, "2 gates _"]:
+def _different_nodes(
+    inputs: int, shape: tuple[int, int, int], generator: torch.Generator
+) -> Int32[Tensor, "2 gates _"]:
     """Random nodes, none twice among the candidates of one input."""
     rows, count = shape[0] * shape[1], shape[2]
     if count * 4 >= inputs:

@@ -6,8 +6,8 @@
                ∂L/∂x reaches the node that is read, and no other
 
 The polynomial, votes and groups are those of ``soft_stack``; with ``gates`` the forward pass is that of
-``boolean_stack``: the gates' value, the gradient of the coefficients' polynomial. A layer without candidates has a fixed
-wiring. What a ``Watch`` asks for is written down on the way back, for ``regrowth``.
+``boolean_stack``: the gates' value, the gradient of the coefficients' polynomial. A layer without candidates is fixed.
+What a ``Watch`` asks for is written down on the way back, for ``regrowth``.
 """
 
 from collections.abc import Callable, Sequence

@@ -321,12 +321,10 @@ class _Plan:
         starts = np.cumsum([0, *stack.widths])
         pools = [inputs, *stack.widths[:-1]]
         self.gates, self.widest, self.columns = int(starts[-1]), max(stack.widths), stack.columns
-        self.pairs = np.concatenate(
-            [wiring.detach().to(torch.int32).cpu().numpy() for wiring in stack.wirings], axis=1
-        )
+        self.pairs = np.concatenate([wiring.detach().to(torch.int32).cpu().numpy() for wiring in stack.wirings], axis=1)
         for layer, pool in enumerate(pools):
             check_range(layer, self.pairs[:, starts[layer] : starts[layer + 1]], pool)
-        # Four candidates at a time: a count that is none of four is filled up with the first one, whose sums are not read.
+        # Four candidates at a time: other counts are filled up with the first one, whose further sums are not read.
         padded = [None if each is None else _filled_up(each.detach().to(torch.int32).numpy()) for each in candidates]
         widths = [0 if each is None else each.shape[2] for each in padded]
         sizes = np.cumsum([0, *(0 if each is None else each.size for each in padded)])
@@ -376,9 +374,7 @@ class _LearnedStack(torch.autograd.Function):
             if kinds is None:
                 activations = workspace.array((plan.gates * SAMPLES,), plan.dtype)
                 a_word = 64 // SAMPLES
-                _soft_forward(
-                    x.words, plan.layers, plan.pairs, c, activations, found, a_word * begin, a_word * end
-                )
+                _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, a_word * begin, a_word * end)
             else:
                 _boolean_forward(x.words, plan.layers, plan.pairs, kinds, bits, found, begin, end)
 

@@ -15,7 +15,9 @@ from gatefit.ops.straight_through import straight_through
 
 
 def read_candidates(
-    x: Float[Tensor, "batch nodes"], candidates: Int[Tensor, "gates candidates"], scores: Float[Tensor, "gates candidates"]
+    x: Float[Tensor, "batch nodes"],
+    candidates: Int[Tensor, "gates candidates"],
+    scores: Float[Tensor, "gates candidates"],
 ) -> Float[Tensor, "batch gates"]:
     """The best scored candidates' values; the scores' gradient is that of the softmax mixture."""
     best = candidates.gather(1, scores.argmax(1, keepdim=True)).squeeze(1).long()

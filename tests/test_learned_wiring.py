@@ -1,0 +1,194 @@
+"""A wiring that learns: what it commits to, watches and regrows, and that training with it ends with the same bits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gatefit import LogicGateClassifier
+from gatefit.bits import PackedBatch, unpack
+from gatefit.circuit.simulate import scores as simulated_scores
+from gatefit.harden import harden
+from gatefit.network import LogicNetwork
+from gatefit.training.config import RunConfig
+from gatefit.training.data import PackedRows, TrainingData
+from gatefit.training.loop import train
+from gatefit.wirings import LearnedWiring, WiringOptions
+
+METHODS = ["multilinear-covjac", "multilinear-ste", "soft-mix", "gumbel-st"]
+
+
+def learned(method="multilinear-covjac", inputs=20, widths=(30, 30), votes="all", **options):
+    return LogicNetwork(
+        inputs, 3, list(widths), method=method, wiring="learned", votes=votes, wiring_options=WiringOptions(**options)
+    )
+
+
+def bits(samples=150, inputs=20, seed=0):
+    return torch.rand(samples, inputs, generator=torch.Generator().manual_seed(seed)) < 0.5
+
+
+def test_candidates_are_different_nodes_and_the_best_one_is_read():
+    for inputs, count in ((9, 8), (8, 8), (500, 8), (40, 4)):
+        (layer,) = learned(inputs=inputs, widths=(60,), votes="last", candidates=count).gate_layers
+        nodes, scores = layer.wiring.choices()
+        ordered = nodes.sort(2).values
+        assert (ordered[..., 1:] > ordered[..., :-1]).all()
+        assert (0 <= nodes.min()) & (nodes.max() < inputs)
+        best = nodes.long().gather(2, scores.argmax(2)[..., None])[..., 0]
+        assert torch.equal(layer.wiring.committed().long(), best)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_compiled_stack_and_a_call_of_each_layer_agree(method):
+    network, x = learned(method).double(), bits()
+    if method == "gumbel-st":
+        pytest.skip("noise is drawn anew by every pass")
+    found = []
+    for scores in (lambda: network(x), lambda: network.layer_by_layer(x)):
+        network.zero_grad()
+        result = scores()
+        result.square().sum().backward()
+        found.append([result.detach(), *(parameter.grad.clone() for parameter in network.parameters())])
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_eval_is_the_circuit_that_harden_makes(method):
+    network, x = learned(method).eval(), bits()
+    with torch.no_grad():
+        found = network(x) * network.readout.temperature
+    np.testing.assert_allclose(found.numpy(), simulated_scores(harden(network), x.numpy()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["multilinear-covjac", "multilinear-ste"])
+@pytest.mark.parametrize("implementation", ["numba", "reference"])
+def test_regrowth_takes_the_node_that_brute_force_finds(method, implementation):
+    network, x = learned(method, regrow_share=1.0, regrow_every=1).double(), bits()
+    network.implementation = implementation
+    target = torch.zeros(len(x), dtype=torch.int64)
+    network.before_step(0, 10)
+    before = [layer.wiring.candidates.clone() for layer in network.gate_layers]
+    kept = [layer.wiring.scores.detach().clone() for layer in network.gate_layers]
+    nn.functional.cross_entropy(network(x), target).backward()
+    watch = network.watch
+    assert sorted(watch.gradients) == [0, 1]
+    network.after_step(torch.optim.Adam(network.parameters()))
+    for number, layer in enumerate(network.gate_layers):
+        pool = watch.pools[number]
+        values = torch.from_numpy(unpack(pool)).double().T if isinstance(pool, PackedBatch) else pool
+        nodes, scores = before[number].flatten(0, 1), kept[number].flatten(0, 1)
+        after, now = layer.wiring.candidates.flatten(0, 1), layer.wiring.scores.detach().flatten(0, 1)
+        for row, gradient in zip(watch.inputs[number], watch.gradients[number], strict=True):
+            sums = values @ gradient
+            sums[nodes[row].long()] = torch.inf
+            expected, slot = nodes[row].clone(), int(scores[row].argmin())
+            if sums.min() < 0:
+                expected[slot] = int(sums.argmin())
+                assert now[row, slot] == scores[row].max() - 1
+            assert torch.equal(after[row], expected)
+
+
+def test_a_single_gradient_is_that_of_the_value_that_an_input_reads():
+    network, x = learned(regrow_share=1.0, regrow_every=1).double(), bits(70)
+    network.before_step(0, 10)
+    (network(x) ** 2).sum().backward()
+    noted = network.watch.gradients
+    other = learned(regrow_share=1.0, regrow_every=1).double()
+    other.implementation = "reference"
+    other.before_step(0, 10)
+    (other(x) ** 2).sum().backward()
+    for layer in (0, 1):
+        torch.testing.assert_close(noted[layer], other.watch.gradients[layer], rtol=1e-10, atol=1e-10)
+
+
+def data():
+    x = bits(600).numpy()
+    y = torch.tensor(np.stack([x[:, :5].sum(1), x[:, 5:10].sum(1), x[:, 10:15].sum(1)]).argmax(0))
+    return TrainingData(PackedRows(x), y, PackedRows(x[:100]), y[:100])
+
+
+def config(**options):
+    given = {"steps": 60, "batch_size": 130, "evaluate_every": 20, "learning_rate": 0.02, "score_learning_rate": 0.03}
+    return RunConfig(dataset="custom", wiring="learned", **{**given, **options})
+
+
+def parameters(network):
+    return [value.clone() for value in network.state_dict().values()]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_training_ends_with_the_same_bits_whatever_the_threads_and_where_it_was_stopped(method, tmp_path):
+    options = {"regrow_every": 3, "regrow_share": 0.5}
+    ends = []
+    for threads in (1, 2):
+        network = learned(method, **options)
+        train(config(method=method), network, data(), threads=threads)
+        ends.append(parameters(network))
+    calls = []
+    stopped = learned(method, **options)
+    train(
+        config(method=method), stopped, data(), folder=tmp_path, should_stop=lambda: len(calls) == 31 or calls.append(1)
+    )
+    resumed = learned(method, **options)
+    train(config(method=method), resumed, data(), folder=tmp_path)
+    ends.append(parameters(resumed))
+    for end in ends[1:]:
+        assert all(torch.equal(one, two) for one, two in zip(ends[0], end, strict=True))
+
+
+def test_it_finds_the_few_inputs_that_matter_among_many():
+    x = bits(2000, 300).numpy()
+    y = torch.tensor(np.stack([x[:, :5].sum(1), x[:, 5:10].sum(1), x[:, 10:15].sum(1)]).argmax(0))
+    sets = TrainingData(PackedRows(x[:1500]), y[:1500], PackedRows(x[1500:]), y[1500:])
+    reached = {}
+    for wiring in ("learned", "unique"):
+        network = LogicNetwork(300, 3, [150, 150], wiring=wiring, votes="all")
+        settings = config() if wiring == "learned" else RunConfig(dataset="custom", learning_rate=0.02, batch_size=130)
+        result = train(replace(settings, steps=300, evaluate_every=300), network, sets, threads=1)
+        reached[wiring] = result.state.metrics[-1]["test_hard"]
+    assert reached["learned"] > reached["unique"] + 0.05
+
+
+def test_few_inputs_have_as_many_candidates():
+    network = learned(inputs=3, widths=(30, 30))
+    assert [layer.wiring.candidates.shape[2] for layer in network.gate_layers] == [3, 8]
+    network.before_step(0, 10)
+    assert len(network.watch.inputs[0]) == 0  # All of its inputs are candidates already.
+
+
+def test_an_estimator_learns_its_wiring():
+    x = np.random.default_rng(0).normal(size=(400, 6))
+    y = (x[:, 0] > 0) ^ (x[:, 1] > 0)
+    model = LogicGateClassifier(wiring="learned", width=60, depth=2, steps=300, random_state=0).fit(x, y)
+    assert model.score(x, y) > 0.9
+    assert model.circuit_.predict(x).tolist() == model.predict(x).tolist()
+
+
+def test_a_saved_network_is_made_again():
+    network, x = learned(), bits()
+    again = LogicNetwork.from_state_dict(network.state_dict())
+    assert isinstance(again.gate_layers[0].wiring, LearnedWiring)
+    assert torch.equal(again.eval()(x), network.eval()(x))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"candidates": 21},
+            "each gate input chooses among candidates=1 to 20 nodes, as many as its layer can read; got 21",
+        ),
+        ({"candidates": 0}, "candidates=1 to 20 nodes"),
+        (
+            {"widths": (31, 32)},
+            r"layers that vote together need widths that are multiples of 3 classes, got \[31, 32\]",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        learned(**options)
