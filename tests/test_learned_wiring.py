@@ -33,7 +33,7 @@ def bits(samples=150, inputs=20, seed=0):
 def test_candidates_are_different_nodes_and_the_best_one_is_read():
     for inputs, count in ((9, 8), (8, 8), (500, 8), (40, 4)):
         (layer,) = learned(inputs=inputs, widths=(60,), votes="last", candidates=count).gate_layers
-        nodes, scores = layer.wiring.choices()
+        nodes, scores = layer.wiring.candidates_and_scores()
         ordered = nodes.sort(2).values
         assert (ordered[..., 1:] > ordered[..., :-1]).all()
         assert (0 <= nodes.min()) & (nodes.max() < inputs)

@@ -89,7 +89,7 @@ def test_same_seed_same_wiring(name):
     assert one.dtype == torch.int32
 
 
-@pytest.mark.parametrize("name", WIRINGS)
+@pytest.mark.parametrize("name", [name for name in WIRINGS if name != "learned"])  # which chooses what it reads
 def test_fewer_gates_than_half_the_inputs_warn_and_report_the_coverage(name):
     with pytest.warns(UserWarning, match=r"10 gates read at most 20 of 100 inputs \(coverage 20.0%\); use 50 gates"):
         wiring = made(name, 100, 10)

@@ -254,7 +254,9 @@ class LogicNetwork(Implemented):
         """Scores of the network as it is trained, whatever the mode."""
         check_batch(x, self.inputs)
         layers = self._stacked(x)
-        if layers is None or any(layer.wiring.learns and layer.wiring.choices() is None for layer in layers):
+        if layers is None or any(
+            layer.wiring.learns and layer.wiring.candidates_and_scores() is None for layer in layers
+        ):
             return self.layer_by_layer(x)
         methods = [layer.method for layer in layers]
         activation = methods[0].activation_name
@@ -277,7 +279,7 @@ class LogicNetwork(Implemented):
 
     def _learned_sums(self, x: Batch, stack: Stack, layers: Sequence[GateLayer]) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
-        choices = [layer.wiring.choices() or (None, None) for layer in layers]
+        choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
         gates = None
         if all(layer.method.boolean_forward for layer in layers):
             samples = [layer.method.sample() for layer in layers]
@@ -311,7 +313,7 @@ class LogicNetwork(Implemented):
             return
         for number, layer in enumerate(self.gate_layers):
             if number in watch.gradients:
-                choices = layer.wiring.choices()
+                choices = layer.wiring.candidates_and_scores()
                 moments = {} if choices is None else optimiser.state.get(choices[1], {})
                 layer.wiring.regrow(watch.inputs[number], watch.gradients[number], watch.pools[number], moments)
 

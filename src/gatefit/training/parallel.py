@@ -70,7 +70,7 @@ class ProcessGroup(Strategy):
         (learner,) = learners
         if isinstance(learner.network, LogicNetwork) and learner.network.wiring_parameters():
             raise ValueError(
-                "a wiring that learns is trained by one process: each would regrow other candidates from its own part of "
+                "a wiring that learns is trained by one process: each would regrow other candidates from its part of "
                 "the batch; start it without torchrun, with --threads"
             )
         if learner.folder is not None and not self.writes:

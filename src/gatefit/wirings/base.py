@@ -81,7 +81,7 @@ class Wiring(Implemented, ABC):
         first, second = self.committed().long()
         return x[:, first], x[:, second]
 
-    def choices(self) -> tuple[Int32[Tensor, "2 gates _"], Float[Tensor, "2 gates _"]] | None:
+    def candidates_and_scores(self) -> tuple[Int32[Tensor, "2 gates _"], Float[Tensor, "2 gates _"]] | None:
         """Candidates and their scores, where ``ops.learned_stack`` can train them; None: by ``read`` alone."""
         return None
 

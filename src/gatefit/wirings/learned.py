@@ -47,7 +47,7 @@ class LearnedWiring(Wiring):
         self.regrow_until, self.offset = options.regrow_until, options.regrow_offset
         self.layer, self.seed = context.layer, context.seed
 
-    def choices(self) -> tuple[Int32[Tensor, "2 gates _"], Float[Tensor, "2 gates _"]]:
+    def candidates_and_scores(self) -> tuple[Int32[Tensor, "2 gates _"], Float[Tensor, "2 gates _"]]:
         """Candidates and scores."""
         return self.candidates, self.scores
 
