@@ -12,11 +12,12 @@ from gatefit.diagnostics.batch import ProbeBatch
 from gatefit.diagnostics.probe import probe
 from gatefit.gates import Gate
 from gatefit.harden import harden
-from gatefit.layers import GateLayer, Layer
+from gatefit.layers import GateLayer
 from gatefit.methods import METHODS, MultilinearCovJac
 from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout
 from gatefit.wirings import Wiring
+from test_how_to_add import Either
 
 BOOLEAN = [name for name in METHODS if "free" not in name]
 INPUTS = 10
@@ -28,21 +29,6 @@ def bits(samples=150, inputs=INPUTS, seed=0):
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
-
-
-class Either(Layer):
-    """OR pooling: output i is 1 where input 2i or 2i + 1 is."""
-
-    def __init__(self, inputs):
-        super().__init__()
-        self.inputs, self.outputs = inputs, inputs // 2
-
-    def forward(self, x):
-        a, b = x[:, ::2], x[:, 1::2]
-        return a + b - a * b
-
-    def lower(self, builder, inputs):
-        return builder.gates(np.full(self.outputs, Gate.OR), inputs.reshape(-1, 2).T)
 
 
 class Inverted(GateLayer):

@@ -142,6 +142,19 @@ def ahead(array, rows, k, tile):
 
 
 @kernel
+def add_group_sums(rows, scores, tile):
+    """The sum of each group's rows is added to its scores."""
+    wide_vectors()
+    n = samples(tile)
+    size = rows.size // scores.size
+    for group in range(scores.size // n):
+        total = load(scores, group * n, tile)
+        for row in range(group * size, (group + 1) * size):
+            total = total + load(rows, row * n, tile)
+        store(scores, group * n, total)
+
+
+@kernel
 def spread_groups(gradient, rows, tile):
     """Each row of a group gets the group's gradient."""
     wide_vectors()

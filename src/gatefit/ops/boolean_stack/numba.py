@@ -81,7 +81,7 @@ def _forward_layer(x, y, first, second, rows, kinds, z, w):
 
 
 @kernel
-def _add_group_counts(words, scores):
+def add_group_counts(words, scores):
     """How many of each group's bits are set is added to its scores; exact below 2^24."""
     wide_vectors()
     one = spread(scores.dtype.type(1), TILE)
@@ -113,9 +113,9 @@ def _forward(words, layers, first, second, rows, kinds, bits, scores, begin, end
             _forward_layer(x, y, first[start:stop], second[start:stop], rows[start:stop], kinds[start:stop], z, w)
             x, y = z, w
             if layers[layer, 6]:
-                _add_group_counts(x, scores[word])
+                add_group_counts(x, scores[word])
                 if other > word:
-                    _add_group_counts(y, scores[other])
+                    add_group_counts(y, scores[other])
 
 
 @inlined

@@ -20,11 +20,11 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.boolean_stack.numba import MASKS
+from gatefit.ops.boolean_stack.numba import MASKS, add_group_counts
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
 from gatefit.ops.stack_schedule import check_range
-from gatefit.ops.stack_tiles import from_tiles, inlined, kernel, run, slices, to_tiles
+from gatefit.ops.stack_tiles import add_group_sums, from_tiles, inlined, kernel, run, slices, spread_groups, to_tiles
 from gatefit.ops.stacks import Stack, at_places
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -32,7 +32,6 @@ from gatefit.ops.workspace import NUMPY_TYPES, workspace
 TILE: Final = (0, 0)
 SAMPLES: Final = samples(TILE)
 """Of candidates' sums the part over lanes weighs as much as the products: twice the width of a soft stack's tile."""
-WORD: Final = (0, 0, 0, 0)
 
 GATES, START, POOL, VOTES, CANDIDATES, SCORES_START, WATCHED, KEPT = range(8)
 """Columns of the table of layers: how many gates, the first one's number, nodes to read, whether it votes, how many
@@ -65,17 +64,6 @@ def _forward_rows(x, pairs, c, z):
     for k in range(uint32(pairs.shape[1])):
         u, v = load(x, int64(pairs[0, k]) * SAMPLES, TILE), load(x, int64(pairs[1, k]) * SAMPLES, TILE)
         store(z, int64(k) * SAMPLES, _polynomial(c, k, u, v))
-
-
-@kernel
-def _add_group_sums(rows, scores):
-    wide_vectors()
-    size = rows.size // scores.size
-    for group in range(scores.size // SAMPLES):
-        total = load(scores, group * SAMPLES, TILE)
-        for row in range(group * size, (group + 1) * size):
-            total = total + load(rows, row * SAMPLES, TILE)
-        store(scores, group * SAMPLES, total)
 
 
 @kernel
@@ -159,6 +147,16 @@ def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
         _note(watched, 1, k, gates, to_v, notes, at)
 
 
+@inlined
+def _layer(layers, layer, nodes, q, watched):
+    """A layer's gates from start to stop, its pool's size, its candidates, their sums, and which inputs are watched."""
+    start, pool, width = layers[layer, START], layers[layer, POOL], layers[layer, CANDIDATES]
+    stop, at = start + layers[layer, GATES], layers[layer, SCORES_START]
+    own = nodes[at : at + 2 * (stop - start) * width].reshape((2, stop - start, width))
+    sums = q[at : at + 2 * (stop - start) * width]
+    return start, stop, pool, own, sums, watched[2 * start : 2 * stop] if layers[layer, WATCHED] else watched[:0]
+
+
 @kernel
 def _soft_forward(words, layers, pairs, c, activations, scores, begin, end):
     """Tiles begin to end: the sums over groups of the layers that vote."""
@@ -181,7 +179,7 @@ def _soft_forward_tile(words, layers, pairs, c, activations, scores, tile):
             below = activations[layers[layer - 1, START] * SAMPLES : start * SAMPLES]
             _forward_rows(below, pairs[:, start:stop], c[start:stop], z)
         if scores.size and layers[layer, VOTES]:
-            _add_group_sums(z, scores)
+            add_group_sums(z, scores, TILE)
 
 
 @kernel
@@ -196,14 +194,9 @@ def _soft_backward(
         _soft_forward_tile(words, layers, pairs, c, activations, gradient[tile][:0], tile)
         here, there = delta, spare
         last = layers.shape[0] - 1
-        here[: layers[last, GATES] * SAMPLES] = 0
-        _add_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES])
+        spread_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES], TILE)
         for layer in range(last, -1, -1):
-            start, pool, width = layers[layer, START], layers[layer, POOL], layers[layer, CANDIDATES]
-            stop, at = start + layers[layer, GATES], layers[layer, SCORES_START]
-            own = nodes[at : at + 2 * (stop - start) * width].reshape((2, stop - start, width))
-            sums = q[at : at + 2 * (stop - start) * width]
-            seen = watched[2 * start : 2 * stop] if layers[layer, WATCHED] else watched[:0]
+            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             if layer == 0:
                 _backward_bits(
                     x, shift, pairs[:, start:stop], own, c[start:stop], here, there[:0], dc[start:stop], sums,
@@ -246,21 +239,8 @@ def _boolean_forward(words, layers, pairs, kinds, bits, scores, begin, end):
                 kind = uint32(kinds[start + k])
                 z[k] = MASKS[kind, 0] ^ (u & (MASKS[kind, 1] ^ (MASKS[kind, 3] & v))) ^ (MASKS[kind, 2] & v)
             if layers[layer, VOTES]:
-                _add_counts(z, scores[word])
+                add_group_counts(z, scores[word])
             x = z
-
-
-@kernel
-def _add_counts(words, scores):
-    """How many of each group's bits are set is added to its scores; exact below 2^24."""
-    wide_vectors()
-    one = spread(scores.dtype.type(1), WORD)
-    size = words.size * 64 // scores.size
-    for group in range(scores.size // 64):
-        total = load(scores, group * 64, WORD)
-        for row in range(group * size, (group + 1) * size):
-            total = where(words[row], total + one, total)
-        store(scores, group * 64, total)
 
 
 @kernel
@@ -272,14 +252,9 @@ def _boolean_backward(words, layers, pairs, nodes, c, bits, delta, spare, gradie
         word, shift = tile * SAMPLES // 64, np.uint64(tile * SAMPLES % 64)
         here, there = delta, spare
         last = layers.shape[0] - 1
-        here[: layers[last, GATES] * SAMPLES] = 0
-        _add_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES])
+        spread_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES], TILE)
         for layer in range(last, -1, -1):
-            start, pool, width = layers[layer, START], layers[layer, POOL], layers[layer, CANDIDATES]
-            stop, at = start + layers[layer, GATES], layers[layer, SCORES_START]
-            own = nodes[at : at + 2 * (stop - start) * width].reshape((2, stop - start, width))
-            sums = q[at : at + 2 * (stop - start) * width]
-            seen = watched[2 * start : 2 * stop] if layers[layer, WATCHED] else watched[:0]
+            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             x = words[word] if layer == 0 else bits[word, layers[layer - 1, START] : start]
             below = there[: pool * SAMPLES] if layer else there[:0]
             below[:] = 0

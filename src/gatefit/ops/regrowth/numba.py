@@ -1,4 +1,4 @@
-"""The search compiled: four inputs at a time against all nodes, the least sum kept on the way; nothing is stored.
+"""The search compiled: four inputs at a time against a block of nodes that stays in the cache; no sum is stored.
 
 Sums are over sixteen samples at a time, then over lanes: the same for any number of threads, each of which takes
 inputs of its own.
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import torch
 from jaxtyping import Float, Int, Int64
-from numba import int64, uint32
+from numba import int64
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
@@ -22,17 +22,19 @@ SAMPLES: Final = samples(TILE)
 TOGETHER: Final = 4
 SHARE: Final = 64
 """Inputs that a thread takes at a time."""
+BLOCK: Final = 128
+"""Nodes that all of these inputs are compared with before the next ones: 128 kB of floats for a batch of 256."""
 
 
 @inlined
-def _keep_least(sums, node, present, at, best, found):
+def _keep_least(sums, node, present, begin, at, best, found):
     for j in range(TOGETHER):
-        if sums[j] < best[j]:
+        if sums[j] < best[at - begin + j]:
             is_candidate = False
             for k in range(present.shape[1]):
                 is_candidate |= present[at + j, k] == node
             if not is_candidate:
-                best[j] = sums[j]
+                best[at - begin + j] = sums[j]
                 found[at + j] = node
 
 
@@ -43,22 +45,23 @@ def _among_bits(words, gradients, present, found, begin, end):
     zero = spread(gradients.dtype.type(0), TILE)
     size = gradients.shape[1]
     flat = gradients.ravel()
-    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(TOGETHER, gradients.dtype)
-    for at in range(begin, end, TOGETHER):
-        best[:] = 0
-        first = int64(at) * size
-        for node in range(uint32(words.shape[1])):
-            s_0, s_1, s_2, s_3 = zero, zero, zero, zero
-            for part in range(size // SAMPLES):
-                bits = words[part * SAMPLES // 64, node] >> np.uint64(part * SAMPLES % 64)
-                place = first + part * SAMPLES
-                s_0 = where(bits, s_0 + load(flat, place, TILE), s_0)
-                s_1 = where(bits, s_1 + load(flat, place + size, TILE), s_1)
-                s_2 = where(bits, s_2 + load(flat, place + 2 * size, TILE), s_2)
-                s_3 = where(bits, s_3 + load(flat, place + 3 * size, TILE), s_3)
-            sums[:] = 0
-            add_sums(sums, 0, s_0, s_1, s_2, s_3)
-            _keep_least(sums, node, present, at, best, found)
+    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(end - begin, gradients.dtype)
+    nodes = words.shape[1]
+    for block in range(0, nodes, BLOCK):
+        for at in range(begin, end, TOGETHER):
+            first = int64(at) * size
+            for node in range(block, min(block + BLOCK, nodes)):
+                s_0, s_1, s_2, s_3 = zero, zero, zero, zero
+                for part in range(size // SAMPLES):
+                    bits = words[part * SAMPLES // 64, node] >> np.uint64(part * SAMPLES % 64)
+                    place = first + part * SAMPLES
+                    s_0 = where(bits, s_0 + load(flat, place, TILE), s_0)
+                    s_1 = where(bits, s_1 + load(flat, place + size, TILE), s_1)
+                    s_2 = where(bits, s_2 + load(flat, place + 2 * size, TILE), s_2)
+                    s_3 = where(bits, s_3 + load(flat, place + 3 * size, TILE), s_3)
+                sums[:] = 0
+                add_sums(sums, 0, s_0, s_1, s_2, s_3)
+                _keep_least(sums, node, present, begin, at, best, found)
 
 
 @kernel
@@ -68,22 +71,23 @@ def _among_rows(values, gradients, present, found, begin, end):
     zero = spread(gradients.dtype.type(0), TILE)
     size = gradients.shape[1]
     flat, rows = gradients.ravel(), values.ravel()
-    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(TOGETHER, gradients.dtype)
-    for at in range(begin, end, TOGETHER):
-        best[:] = 0
-        first = int64(at) * size
-        for node in range(values.shape[0]):
-            s_0, s_1, s_2, s_3 = zero, zero, zero, zero
-            for part in range(size // SAMPLES):
-                place = first + part * SAMPLES
-                x = load(rows, int64(node) * size + part * SAMPLES, TILE)
-                s_0 = s_0 + x * load(flat, place, TILE)
-                s_1 = s_1 + x * load(flat, place + size, TILE)
-                s_2 = s_2 + x * load(flat, place + 2 * size, TILE)
-                s_3 = s_3 + x * load(flat, place + 3 * size, TILE)
-            sums[:] = 0
-            add_sums(sums, 0, s_0, s_1, s_2, s_3)
-            _keep_least(sums, node, present, at, best, found)
+    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(end - begin, gradients.dtype)
+    nodes = values.shape[0]
+    for block in range(0, nodes, BLOCK):
+        for at in range(begin, end, TOGETHER):
+            first = int64(at) * size
+            for node in range(block, min(block + BLOCK, nodes)):
+                s_0, s_1, s_2, s_3 = zero, zero, zero, zero
+                for part in range(size // SAMPLES):
+                    place = first + part * SAMPLES
+                    x = load(rows, int64(node) * size + part * SAMPLES, TILE)
+                    s_0 = s_0 + x * load(flat, place, TILE)
+                    s_1 = s_1 + x * load(flat, place + size, TILE)
+                    s_2 = s_2 + x * load(flat, place + 2 * size, TILE)
+                    s_3 = s_3 + x * load(flat, place + 3 * size, TILE)
+                sums[:] = 0
+                add_sums(sums, 0, s_0, s_1, s_2, s_3)
+                _keep_least(sums, node, present, begin, at, best, found)
 
 
 def best_nodes_numba(

@@ -26,6 +26,7 @@ from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, s
 from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
+    add_group_sums,
     ahead,
     coefficient_gradients,
     from_tiles,
@@ -169,18 +170,6 @@ def _through_sigmoid(y, rows, slots, delta):
 
 
 @kernel
-def _add_group_sums(rows, scores):
-    """The sum of each group's rows is added to its scores."""
-    wide_vectors()
-    size = rows.size // scores.size
-    for group in range(scores.size // SAMPLES):
-        total = load(scores, group * SAMPLES, TILE)
-        for row in range(group * size, (group + 1) * size):
-            total = total + load(rows, row * SAMPLES, TILE)
-        store(scores, group * SAMPLES, total)
-
-
-@kernel
 def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores):
     """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
 
@@ -205,7 +194,7 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, act
         if sigmoid:
             _sigmoid(z)
         if scores.size and layers[layer, 6]:
-            _add_group_sums(z, scores)
+            add_group_sums(z, scores, TILE)
         below = z
         place = place + gates * SAMPLES if keep else half - place
 
