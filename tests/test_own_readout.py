@@ -250,3 +250,14 @@ def test_the_estimator_takes_it():
     assert isinstance(model.circuit_.readout, Votes)
     assert model.score(x, y) > 0.7
     assert model.circuit_.predict(x).tolist() == model.predict(x).tolist()
+
+
+def test_a_readout_that_says_nothing_says_what_it_lacks():
+    class Silent(Votes):
+        kind = "silent"
+
+        def sums(self):
+            return None
+
+    with pytest.raises(TypeError, match=r"says neither sums\(\) nor scores of its own; give its class sums\(\), or"):
+        Silent(np.array([0, 1]), np.array([1, 1]), 2).scores(all_patterns(2))

@@ -270,7 +270,10 @@ class Readout(ABC):
     def _sums(self) -> Sums:
         sums = self.sums()
         if sums is None:
-            raise NotImplementedError(f"{self.described} has no integer sums; it must say its scores itself")
+            raise TypeError(
+                f"{self.described} says neither sums() nor scores of its own; give its class sums(), or scores(bits) "
+                "and decides()"
+            )
         return sums
 
 
