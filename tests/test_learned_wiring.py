@@ -92,6 +92,29 @@ def test_regrowth_takes_the_node_that_brute_force_finds(method, implementation):
             assert torch.equal(after[row], expected)
 
 
+def test_layers_that_are_called_one_by_one_regrow_too():
+    made = []
+    for by_layer in (False, True):
+        network, x = learned(regrow_share=1.0, regrow_every=1).double(), bits()
+        network.before_step(0, 10)
+        scores = network.layer_by_layer(x) if by_layer else network(x)
+        scores.square().sum().backward()
+        network.after_step(torch.optim.Adam(network.parameters()))
+        assert all(layer.note is None for layer in network.gate_layers)
+        made.append([layer.wiring.candidates.clone() for layer in network.gate_layers])
+    assert all(torch.equal(one, two) for one, two in zip(*made, strict=True))
+    skipping = LogicNetwork(
+        20, 3, 30, 2, reads=[[0], [0, 1]], wiring="learned", wiring_options=WiringOptions(regrow_every=1)
+    )
+    before = [layer.wiring.candidates.clone() for layer in skipping.gate_layers]
+    skipping.before_step(0, 10)
+    skipping(bits()).square().sum().backward()
+    skipping.after_step(torch.optim.Adam(skipping.parameters()))
+    assert all(
+        not torch.equal(old, layer.wiring.candidates) for old, layer in zip(before, skipping.gate_layers, strict=True)
+    )
+
+
 def test_a_single_gradient_is_that_of_the_value_that_an_input_reads():
     network, x = learned(regrow_share=1.0, regrow_every=1).double(), bits(70)
     network.before_step(0, 10)
@@ -183,6 +206,8 @@ def test_a_saved_network_is_made_again():
             "each gate input chooses among candidates=1 to 20 nodes, as many as its layer can read; got 21",
         ),
         ({"candidates": 0}, "candidates=1 to 20 nodes"),
+        ({"regrow_share": -0.1}, "regrow_share must be a number from 0 to 1, got -0.1"),
+        ({"regrow_every": -1}, "regrow_every must be a number of steps >= 0, got -1"),
         (
             {"widths": (31, 32)},
             r"layers that vote together need widths that are multiples of 3 classes, got \[31, 32\]",
@@ -192,3 +217,17 @@ def test_a_saved_network_is_made_again():
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         learned(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score_learning_rate": 0.1}, "score_learning_rate is of the learned wiring, got wiring='unique'"),
+        ({"candidates": 4}, "candidates is of the learned wiring, got wiring='unique'"),
+        ({"wiring": "learned", "score_learning_rate": 0.0}, "score_learning_rate must be"),
+        ({"votes": "some"}, "votes must be last or all, got 'some'"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        RunConfig(dataset="custom", **options)

@@ -15,6 +15,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gatefit._requires import require
@@ -34,6 +35,7 @@ from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.learned_stack import Watch, learned_stack
+from gatefit.ops.learned_stack.reference import note_gradients
 from gatefit.ops.soft_stack import soft_stack
 from gatefit.ops.stacks import Stack
 from gatefit.randomness import stream
@@ -305,6 +307,9 @@ class LogicNetwork(Implemented):
         """Before step ``step`` of ``steps``, counted from 0: ask wirings which gradients they want to see."""
         inputs = [layer.wiring.watched(step, steps) for layer in self.gate_layers]
         self.watch = Watch(inputs) if any(map(len, inputs)) else None
+        for number, layer in enumerate(self.gate_layers):
+            # Heeded where layers are called one by one; a stack as a whole is given the watch itself.
+            layer.note = partial(note_gradients, self.watch, number) if len(inputs[number]) and self.watch else None
 
     def after_step(self, optimiser: torch.optim.Optimizer) -> None:
         """After the optimiser's step: wirings change what they choose from."""
@@ -312,6 +317,7 @@ class LogicNetwork(Implemented):
         if watch is None:
             return
         for number, layer in enumerate(self.gate_layers):
+            layer.note = None
             if number in watch.gradients:
                 choices = layer.wiring.candidates_and_scores()
                 moments = {} if choices is None else optimiser.state.get(choices[1], {})

@@ -6,7 +6,7 @@ a and b are the two nodes that the wiring gives the gate. With ``owners``, gate 
 many places share one gate, as in a convolution.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +37,8 @@ class GateLayer(Layer):
     """
 
     owners: Tensor | None
+    note: Callable[[Tensor, Tensor, Tensor], None] | None = None
+    """Told, in a step that its wiring watches, what the layer could read and what its gates read of it."""
 
     def __init__(
         self,
@@ -73,8 +75,11 @@ class GateLayer(Layer):
             return gate_layer(x, committed, c, implementation=self.implementation)
         pairs = self.wiring.committed()
         if self.wiring.learns:
+            first, second = self.wiring.read(x)
+            if self.note is not None:
+                self.note(x, first, second)
             # The gates' own inputs side by side: gate i reads nodes i and gates + i.
-            x = torch.cat([part.T for part in self.wiring.read(x)]).T
+            x = torch.cat([first.T, second.T]).T
             pairs = torch.arange(2 * self.gates, dtype=torch.int32, device=x.device).view(2, self.gates)
         return trained_output(x, pairs, self.method, owners=self.owners, implementation=self.implementation)
 

@@ -193,7 +193,8 @@ class OptimiserConfig(Section):
     batch_size: Annotated[_Count, _help("samples a step; the whole set where it is smaller")] = 512
     learning_rate: Annotated[float, Meta(gt=0), _Finite, _help("Adam's learning rate")] = 0.01
     score_learning_rate: Annotated[
-        float | None, _help("learned wiring: learning rate of the candidates' scores (default: that of the gates)")
+        Annotated[float, Meta(gt=0), _Finite] | None,
+        _help("learned wiring: learning rate of the candidates' scores (default: that of the gates)"),
     ] = None
     beta1: Annotated[_Decay, _help("Adam's decay of the first moment")] = 0.9
     beta2: Annotated[_Decay, _help("Adam's decay of the second moment")] = 0.999
@@ -227,6 +228,10 @@ class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_patience()
+        if self.score_learning_rate is not None and self.wiring != "learned":
+            raise ValueError(
+                f"score_learning_rate is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
+            )
 
     def check_patience(self) -> None:
         """Refuse to stop by the test set: an accuracy that decided when to stop is not one on unseen samples."""

@@ -40,6 +40,14 @@ class LearnedWiring(Wiring):
                 f"each gate input chooses among candidates=1 to {self.inputs} nodes, as many as its layer can read; "
                 f"got {count}"
             )
+        for name, value, most in (
+            ("regrow_every", options.regrow_every, np.inf),
+            ("regrow_share", options.regrow_share, 1),
+            ("regrow_until", options.regrow_until, 1),
+        ):
+            if not 0 <= value <= most:
+                wanted = "a number of steps >= 0" if most == np.inf else "a number from 0 to 1"
+                raise ValueError(f"{name} must be {wanted}, got {value}; 0 leaves the candidates as they are")
         shape = (2, self.gates, count)
         self.register_buffer("candidates", _different_nodes(self.inputs, shape, context.generator))
         self.scores = nn.Parameter(torch.randn(shape, generator=context.generator))
@@ -64,7 +72,12 @@ class LearnedWiring(Wiring):
 
     def watched(self, step: int, steps: int) -> Int64[np.ndarray, " watched"]:
         """The inputs (side · gates + gate) that are regrown after step ``step`` of ``steps``; mostly none."""
-        due = self.regrow_every and step % self.regrow_every == 0 and step < self.regrow_until * steps
+        due = (
+            self.regrow_every
+            and self.regrow_share
+            and step % self.regrow_every == 0
+            and step < self.regrow_until * steps
+        )
         if not due or self.candidates.shape[2] == self.inputs:
             return np.empty(0, np.int64)
         count = max(1, round(self.regrow_share * 2 * self.gates))

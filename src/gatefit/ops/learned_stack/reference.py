@@ -53,7 +53,7 @@ def learned_stack_reference(
         else:
             a, b = (read_candidates(h, nodes[side], values[side]) for side in (0, 1))
         if watch is not None and len(watch.inputs[layer]):
-            _note(watch, layer, h, a, b)
+            note_gradients(watch, layer, h, a, b)
         z = polynomial(a, b, at_places(rows, stack.owners[layer]))
         if gates is not None:
             snapped = codebook(dtype, device)[at_places(gates[layer], stack.owners[layer]).long()]
@@ -63,8 +63,14 @@ def learned_stack_reference(
     return votes_of(stack, voters)
 
 
-def _note(watch: Watch, layer: int, x: Tensor, a: Tensor, b: Tensor) -> None:
-    """Write down what is watched, when the gradient comes."""
+def note_gradients(
+    watch: Watch,
+    layer: int,
+    x: Float[Tensor, "batch nodes"],
+    a: Float[Tensor, "batch gates"],
+    b: Float[Tensor, "batch gates"],
+) -> None:
+    """Of a layer that reads a and b among the nodes x: write down what is watched, when the gradient comes."""
     width, inputs = a.shape[1], torch.from_numpy(watch.inputs[layer]).to(a.device)
     watch.pools[layer] = x.detach().T
     watch.gradients[layer] = torch.empty(len(inputs), a.shape[0], dtype=a.dtype, device=a.device)
