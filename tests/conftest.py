@@ -14,6 +14,15 @@ settings.register_profile("gatefit", deadline=None, derandomize=True)
 settings.load_profile("gatefit")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Kernels for GPUs run on the CPU, by Triton's interpreter; `pytest -m gpu` runs the same tests on the device.
+
+    Triton asks when it is imported, which is after this.
+    """
+    if "gpu" not in config.getoption("markexpr"):
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
 @pytest.fixture
 def data_dir() -> Path:
     """The folder of real data sets; the test is skipped where there is none."""

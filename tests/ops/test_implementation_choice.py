@@ -6,7 +6,8 @@ from torch import nn
 
 from gatefit.methods import METHODS
 from gatefit.network import LogicNetwork
-from gatefit.ops.implementations import IMPLEMENTATIONS, NUMBA, REFERENCE, Implementation, Implemented, resolve
+from gatefit.ops import implementations
+from gatefit.ops.implementations import IMPLEMENTATIONS, NUMBA, REFERENCE, TRITON, Implementation, Implemented, resolve
 
 
 def small(**options):
@@ -16,12 +17,34 @@ def small(**options):
 def test_auto_takes_the_fastest_that_serves():
     assert resolve("auto", "cpu", torch.float32) == resolve("auto", torch.device("cpu"), torch.float64) == NUMBA
     assert resolve("auto", "cpu", torch.bfloat16) == resolve("auto", "meta", torch.float32) == REFERENCE
-    assert [resolve(name, "cpu", torch.float32) for name in IMPLEMENTATIONS] == list(IMPLEMENTATIONS.values())
+    here = [each for each in IMPLEMENTATIONS.values() if each.serves("cpu", torch.float32)]
+    assert {REFERENCE, NUMBA} <= set(here)
+    assert [resolve(each.name, "cpu", torch.float32) for each in here] == here
     assert resolve(REFERENCE, "meta", torch.float16) is REFERENCE
 
 
+def test_a_cuda_device_is_tritons_where_that_is_installed(monkeypatch):
+    monkeypatch.setattr(implementations, "installed", lambda: True)
+    assert resolve("auto", "cuda", torch.float32) == resolve("triton", "cuda:1", torch.float64) == TRITON
+    assert resolve("auto", "cuda", torch.float16) == REFERENCE
+    monkeypatch.setattr(implementations, "installed", lambda: False)
+    assert resolve("auto", "cuda", torch.float32) == REFERENCE
+    with pytest.raises(ValueError, match=r"'triton' needs Triton; install it with pip install 'gatefit\[gpu\]'"):
+        resolve("triton", "cuda", torch.float32)
+
+
+def test_the_cpu_is_tritons_under_its_interpreter_and_only_where_it_is_named(monkeypatch):
+    monkeypatch.setattr(implementations, "installed", lambda: True)
+    monkeypatch.setattr(implementations, "interpreted", lambda: True)
+    assert resolve("triton", "cpu", torch.float32) == TRITON
+    assert resolve("auto", "cpu", torch.float32) == NUMBA
+    monkeypatch.setattr(implementations, "interpreted", lambda: False)
+    with pytest.raises(ValueError, match="'triton' computes float32 and float64 on cuda, got float32 on cpu"):
+        resolve("triton", "cpu", torch.float32)
+
+
 def test_what_cannot_serve_is_refused_with_what_to_do():
-    with pytest.raises(ValueError, match=r"unknown implementation 'cuda'; choose auto or one of reference, numba"):
+    with pytest.raises(ValueError, match="unknown implementation 'cuda'; choose auto or one of reference, triton,"):
         resolve("cuda", "cpu", torch.float32)
     message = r"'numba' computes float32 and float64 on cpu, got bfloat16 on cpu; use implementation=\"auto\" or"
     for given in ("numba", NUMBA):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from gatefit.bits import PackedBatch, pack, unpack_features
@@ -62,6 +62,17 @@ def on_device(x: PackedBatch, device: torch.device | str) -> PackedBatch:
     """The same packed words, as a tensor on a device: int64, since torch has no arithmetic on uint64."""
     words = torch.from_numpy(x.words.view(np.int64)) if isinstance(x.words, np.ndarray) else x.words
     return PackedBatch(words.to(device), x.samples)
+
+
+def pack_samples(x: Bool[Tensor, "batch bits"]) -> Int64[Tensor, "words bits"]:
+    """Bits as packed words, where they are."""
+    batch, bits = x.shape
+    missing = -batch % 64
+    if missing:
+        x = torch.cat([x, x.new_zeros((missing, bits))])
+    places = torch.arange(64, device=x.device).view(1, 64, 1)
+    # Each bit has a place of its own, so that a sum is an or.
+    return (x.view(-1, 64, bits).to(torch.int64) << places).sum(1)
 
 
 def side_by_side(batches: Sequence[PackedBatch]) -> PackedBatch:

@@ -1,8 +1,9 @@
 """How operations are computed: one object, resolved once, heeded by every operation.
 
     reference   plain torch: the definition, on any device and in any floating type
+    triton      compiled kernels: CUDA devices, in float32 and float64; for tests the CPU too, by Triton's interpreter
     numba       compiled kernels: the CPU, in float32 and float64
-    auto        numba where it serves, else reference; resolved again when a network moves
+    auto        the last of these that serves; resolved again when a network moves
 
 An operation holds its functions in a dict by the implementation's name, and ``choose`` takes its own from it.
 """
@@ -13,6 +14,8 @@ from typing import Any, Final, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from gatefit.ops.triton_launch import installed, interpreted
 
 F = TypeVar("F")
 
@@ -26,11 +29,15 @@ class Implementation:
     """Types of device; empty: all."""
     dtypes: tuple[torch.dtype, ...] = ()
     """Floating types; empty: all."""
+    by_triton: bool = False
+    """Needs Triton, whose interpreter serves the CPU where it is asked for."""
 
     def serves(self, device: torch.device | str, dtype: torch.dtype) -> bool:
         """Whether tensors of this type on this device can be computed with."""
-        kind = torch.device(device).type
-        return (not self.devices or kind in self.devices) and (not self.dtypes or dtype in self.dtypes)
+        if self.by_triton and not installed():
+            return False
+        devices = (*self.devices, "cpu") if self.by_triton and interpreted() else self.devices
+        return (not devices or torch.device(device).type in devices) and (not self.dtypes or dtype in self.dtypes)
 
     def choose(self, functions: Mapping[str, F]) -> F:
         """This implementation's function of an operation; the reference's where it has none of its own."""
@@ -38,9 +45,10 @@ class Implementation:
 
 
 REFERENCE: Final = Implementation("reference")
+TRITON: Final = Implementation("triton", ("cuda",), (torch.float32, torch.float64), by_triton=True)
 NUMBA: Final = Implementation("numba", ("cpu",), (torch.float32, torch.float64))
 
-IMPLEMENTATIONS: Final[dict[str, Implementation]] = {each.name: each for each in (REFERENCE, NUMBA)}
+IMPLEMENTATIONS: Final[dict[str, Implementation]] = {each.name: each for each in (REFERENCE, TRITON, NUMBA)}
 """By name, the fastest last."""
 
 
@@ -52,6 +60,8 @@ def resolve(given: str | Implementation, device: torch.device | str, dtype: torc
         raise ValueError(f"unknown implementation {given!r}; choose auto or one of {', '.join(IMPLEMENTATIONS)}")
     chosen = IMPLEMENTATIONS[given] if isinstance(given, str) else given
     if not chosen.serves(device, dtype):
+        if chosen.by_triton and not installed():
+            raise ValueError(f"implementation {chosen.name!r} needs Triton; install it with pip install 'gatefit[gpu]'")
         where = " or ".join(chosen.devices) or "any device"
         types = " and ".join(str(each).removeprefix("torch.") for each in chosen.dtypes) or "any type"
         raise ValueError(

@@ -96,7 +96,7 @@ class LearnedWiring(Wiring):
 
         ``moments`` are Adam's of the scores: of a new candidate the first is 0, the second the mean of its row.
         """
-        rows = torch.from_numpy(watched)
+        rows = torch.from_numpy(watched).to(self.candidates.device)
         nodes, scores = self.candidates.flatten(0, 1), self.scores.data.flatten(0, 1)
         found = best_nodes(gradients, pool, nodes[rows], implementation=self.implementation)
         rows, found = rows[found >= 0], found[found >= 0]

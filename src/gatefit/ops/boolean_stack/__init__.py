@@ -19,14 +19,17 @@ from gatefit.ops.boolean_stack.numba import boolean_counts_numba, boolean_stack_
 from gatefit.ops.boolean_stack.reference import boolean_counts_reference, boolean_stack_reference
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.stacks import Stack
+from gatefit.ops.triton_launch import lazily
 
 BOOLEAN_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
     "reference": boolean_stack_reference,
     "numba": boolean_stack_numba,
+    "triton": lazily("boolean_stack", "boolean_stack_triton"),
 }
 BOOLEAN_COUNTS: Final[dict[str, Callable[..., Tensor]]] = {
     "reference": boolean_counts_reference,
     "numba": boolean_counts_numba,
+    "triton": lazily("boolean_stack", "boolean_counts_triton"),
 }
 
 

@@ -20,23 +20,35 @@ from torch import Tensor
 from gatefit.ops.coefficients import numba, reference
 from gatefit.ops.coefficients.reference import codebook, covariance_jacobian, proximity
 from gatefit.ops.implementations import Implementation
+from gatefit.ops.triton_launch import lazily
 
 Committed = tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]
 """Gates, and their coefficients."""
 
-SNAP: Final[dict[str, Callable[[Tensor], Committed]]] = {"reference": reference.snap, "numba": numba.snap}
-LARGEST: Final[dict[str, Callable[[Tensor], Committed]]] = {"reference": reference.largest, "numba": numba.largest}
+SNAP: Final[dict[str, Callable[[Tensor], Committed]]] = {
+    "reference": reference.snap,
+    "numba": numba.snap,
+    "triton": lazily("coefficients", "snap"),
+}
+LARGEST: Final[dict[str, Callable[[Tensor], Committed]]] = {
+    "reference": reference.largest,
+    "numba": numba.largest,
+    "triton": lazily("coefficients", "largest"),
+}
 SOFT_COEFFICIENTS: Final[dict[str, Callable[[Tensor, float | Tensor], Tensor]]] = {
     "reference": reference.soft_coefficients,
     "numba": numba.soft_coefficients,
+    "triton": lazily("coefficients", "soft_coefficients"),
 }
 MIXTURE_COEFFICIENTS: Final[dict[str, Callable[[Tensor, float], Tensor]]] = {
     "reference": reference.mixture_coefficients,
     "numba": numba.mixture_coefficients,
+    "triton": lazily("coefficients", "mixture_coefficients"),
 }
 STRAIGHT_THROUGH_MIXTURE: Final[dict[str, Callable[[Tensor, float], Committed]]] = {
     "reference": reference.straight_through_mixture,
     "numba": numba.straight_through_mixture,
+    "triton": lazily("coefficients", "straight_through_mixture"),
 }
 
 

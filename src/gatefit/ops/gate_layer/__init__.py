@@ -13,10 +13,12 @@ from torch import Tensor
 
 from gatefit.ops.gate_layer import numba, reference
 from gatefit.ops.implementations import Implementation
+from gatefit.ops.triton_launch import lazily
 
 GATE_LAYER: Final[dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]]] = {
     "reference": reference.gate_layer,
     "numba": numba.gate_layer,
+    "triton": lazily("gate_layer", "gate_layer"),
 }
 
 

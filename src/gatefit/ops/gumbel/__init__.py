@@ -16,8 +16,13 @@ from torch import Tensor
 
 from gatefit.ops.gumbel import numba, reference
 from gatefit.ops.implementations import Implementation
+from gatefit.ops.triton_launch import lazily
 
-FILL: Final[dict[str, Callable[[int, int, Tensor], None]]] = {"reference": reference.fill, "numba": numba.fill}
+FILL: Final[dict[str, Callable[[int, int, Tensor], None]]] = {
+    "reference": reference.fill,
+    "numba": numba.fill,
+    "triton": lazily("gumbel", "fill"),
+}
 
 
 def fill(key_low: int, key_high: int, noise: Float[Tensor, " places"], *, implementation: Implementation) -> None:

@@ -22,10 +22,12 @@ from gatefit.ops.learned_stack.numba import learned_stack_numba
 from gatefit.ops.learned_stack.reference import learned_stack_reference
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.stacks import Stack
+from gatefit.ops.triton_launch import lazily
 
 LEARNED_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
     "reference": learned_stack_reference,
     "numba": learned_stack_numba,
+    "triton": lazily("learned_stack", "learned_stack_triton"),
 }
 
 __all__ = ["LEARNED_STACKS", "Watch", "learned_stack"]

@@ -16,8 +16,13 @@ from gatefit.bits import PackedBatch
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.regrowth.numba import best_nodes_numba
 from gatefit.ops.regrowth.reference import best_nodes_reference
+from gatefit.ops.triton_launch import lazily
 
-BEST_NODES: Final[dict[str, Callable[..., Tensor]]] = {"reference": best_nodes_reference, "numba": best_nodes_numba}
+BEST_NODES: Final[dict[str, Callable[..., Tensor]]] = {
+    "reference": best_nodes_reference,
+    "numba": best_nodes_numba,
+    "triton": lazily("regrowth", "best_nodes_triton"),
+}
 
 
 def best_nodes(

@@ -16,8 +16,13 @@ from gatefit.ops.implementations import Implementation
 from gatefit.ops.soft_stack.numba import soft_stack_numba
 from gatefit.ops.soft_stack.reference import soft_stack_reference
 from gatefit.ops.stacks import Stack
+from gatefit.ops.triton_launch import lazily
 
-SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {"reference": soft_stack_reference, "numba": soft_stack_numba}
+SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
+    "reference": soft_stack_reference,
+    "numba": soft_stack_numba,
+    "triton": lazily("soft_stack", "soft_stack_triton"),
+}
 
 
 def soft_stack(
