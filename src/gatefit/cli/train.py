@@ -41,6 +41,9 @@ def train(
     ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
+    device: Annotated[
+        str, typer.Option(help="where to train: cpu, cuda (an NVIDIA GPU), or auto: cuda where it can be used")
+    ] = "cpu",
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no summary")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="write curves to FOLDER/tensorboard")] = False,
@@ -67,7 +70,7 @@ def train(
                 typer.echo(f"{folder} is finished already:")
         else:
             quiet, tensorboard = quiet or follows, tensorboard and not follows
-            content = _execute(context, config, folder, data_dir, threads, as_json, quiet, tensorboard, group)
+            content = _execute(context, config, folder, data_dir, threads, device, as_json, quiet, tensorboard, group)
             if content is None:
                 return
             content["seconds"] = round(time.monotonic() - start, 3)
@@ -114,6 +117,7 @@ def _execute(
     folder: Path,
     data_dir: Path | None,
     threads: int | None,
+    device: str,
     as_json: bool,
     quiet: bool,
     tensorboard: bool,
@@ -122,8 +126,11 @@ def _execute(
     """What the run came to; None in a process that only shares the leader's batches."""
     from gatefit.cli.progress import TensorBoard, shown
     from gatefit.cli.stop import StopSignals
+    from gatefit.training.device import choose_device
     from gatefit.training.runs import execute_together
 
+    with user_input():
+        chosen = choose_device(device)
     console = output.console(stderr=as_json)
     curves = [TensorBoard(folder / "tensorboard")] if tensorboard else []
     with StopSignals() as stop:
@@ -138,6 +145,7 @@ def _execute(
                     observers=[[stop, *observers, *curves]],
                     should_stop=stop,
                     strategy=group,
+                    device=chosen,
                 )
         except (ValueError, TypeError) as error:
             # Until the first step, what fails is what the configuration asks for; later, it is our bug.

@@ -37,6 +37,7 @@ from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
+from gatefit.training.device import choose_device, placed
 from gatefit.training.loop import train
 
 AUTO_WIDTH, AUTO_GATES_PER_CLASS = 1000, 200
@@ -80,6 +81,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         warm_start: bool,
         random_state: Any,
         threads: int | None,
+        device: str,
         proof_seconds: float | None,
         verbose: int,
         network: MakeNetwork | None,
@@ -104,6 +106,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.random_state = random_state
         self.threads = threads
+        self.device = device
         self.proof_seconds = proof_seconds
         self.verbose = verbose
         self.network = network
@@ -194,9 +197,10 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             else:
                 network = own_network(self.network, encoder, classes, class_names, seed)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
-        result = train(
-            config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
-        )
+        with placed([network], data, choose_device(self.device), config.batch_size) as there:
+            result = train(
+                config, network, there, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
+            )
         self._finish(network, data)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
         self.history_ = [*self.history_, *log] if continues else log

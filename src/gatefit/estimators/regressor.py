@@ -55,6 +55,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         warm_start: whether ``fit`` goes on with the network of the last ``fit``, for ``steps`` more.
         random_state: parameters, wiring, the order of samples and the validation split follow from it.
         threads: for training and predicting; None is as many as torch uses. The result is the same.
+        device: where to train: "cpu", "cuda", or "auto", which is "cuda" where that can be used.
         proof_seconds: time for the proof behind ``circuit_``; when it is over, the circuit stays as trained, with a
             warning. None sets no time, so that the same random_state gives the same circuit on any machine.
         verbose: 1 prints a line an evaluation, 0 nothing.
@@ -94,6 +95,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         warm_start: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        device: str = "cpu",
         proof_seconds: float | None = None,
         verbose: int = 0,
         network: MakeNetwork | None = None,
@@ -119,6 +121,7 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             warm_start=warm_start,
             random_state=random_state,
             threads=threads,
+            device=device,
             proof_seconds=proof_seconds,
             verbose=verbose,
             network=network,

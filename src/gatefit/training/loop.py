@@ -152,8 +152,9 @@ def loss_of(
 ) -> Tensor:
     """Cross-entropy for class indices, squared error for real targets; weighted mean over the batch.
 
-    By the network's implementation, or without one by the fastest that serves the scores.
+    By the network's implementation, or without one by the fastest that serves the scores, where these are.
     """
+    targets, weights = targets.to(scores.device), None if weights is None else weights.to(scores.device)
     if targets.dtype == torch.int64:
         losses = cross_entropy(
             scores, targets, implementation=implementation or resolve("auto", scores.device, scores.dtype)

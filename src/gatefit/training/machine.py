@@ -6,7 +6,10 @@ import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import torch
 
 FIELDS: Final = ("cpu", "cores", "memory_gb", "system", "python", "torch", "numba", "numpy")
 
@@ -24,18 +27,32 @@ def machine() -> dict[str, Any]:
     }
 
 
-def same_bits_on(own_kernels_alone: bool) -> str:
+def same_bits_on(own_kernels_alone: bool, device: "torch.device | None" = None) -> str:
     """On which machines a run has the same bits, with the same versions; see docs/training.md.
+
+    A part that was trained on another kind of device has its own last bits: sums are cut in another way there.
 
     Kernels write down the order of their sums, and torch's part of a run is the same with AVX2 and with AVX-512. Matrix
     products and torch's own functions of activations are not.
     """
     import torch
 
+    if device is not None and device.type == "cuda":
+        return f"{torch.cuda.get_device_name(device)} {_BY_TRITON} {_version('triton')}"
     vectors = torch.backends.cpu.get_cpu_capability()
     if own_kernels_alone and vectors in ("AVX2", "AVX512"):
         return "x86-64 with AVX2"
     return f"{platform.machine()} with {vectors}, {_processor()}"
+
+
+_BY_TRITON: Final = "with Triton"
+
+
+def then(before: str | None, now: str) -> str:
+    """Where a run has the same bits that was begun on one device and goes on on another: on one after the other."""
+    if before and before.endswith(now):
+        return before
+    return f"{before}, then {now}" if before and _BY_TRITON in before + now else now
 
 
 @functools.cache

@@ -43,6 +43,7 @@ def scores_of(network: "Model", source: BitSource, *, soft: bool, batch: int = E
 
 def agreement(scores: Tensor, targets: Tensor) -> float:
     """Accuracy for class indices, R² for real targets."""
+    targets = targets.to(scores.device)
     if targets.dtype == torch.int64:
         return float((scores.argmax(1) == targets).double().mean())
     residual = (scores[:, 0].double() - targets.double()).square().sum()

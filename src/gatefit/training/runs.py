@@ -36,6 +36,7 @@ from gatefit.network import LogicNetwork
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import NetworkConfig, RunConfig
 from gatefit.training.data import TrainingData, bit_source
+from gatefit.training.device import placed
 from gatefit.training.folder import (
     MADE,
     RunFolderError,
@@ -57,7 +58,7 @@ from gatefit.training.loop import (
     TrainingResult,
     train_together,
 )
-from gatefit.training.machine import code_version, machine, same_bits_on
+from gatefit.training.machine import code_version, machine, same_bits_on, then
 from gatefit.training.side_by_side import NotSideBySideError, SideBySide, can_lie_side_by_side
 from gatefit.wirings import WiringOptions
 from gatefit.wirings.local import image_order
@@ -156,10 +157,12 @@ def execute(
     threads: int | None = None,
     dataset: Dataset | None = None,
     build: Build = build_network,
+    device: torch.device | str = "cpu",
 ) -> Run:
     """Train what ``config`` describes in its folder, going on from its last checkpoint; a finished run is read back.
 
-    ``build`` makes the model. A run that was trained there for fewer steps, at a constant learning rate, goes on.
+    ``build`` makes the model; ``device`` is where it is trained (``device.choose_device``). A run that was trained
+    there for fewer steps, at a constant learning rate, goes on.
     """
     (run,) = execute_together(
         [config],
@@ -170,6 +173,7 @@ def execute(
         threads=threads,
         dataset=dataset,
         build=build,
+        device=device,
     )
     return run
 
@@ -185,6 +189,7 @@ def execute_together(
     dataset: Dataset | None = None,
     build: Build = build_network,
     strategy: Strategy | None = None,
+    device: torch.device | str = "cpu",
 ) -> list[Run]:
     """What ``execute`` does for one run, for runs that ``strategy`` trains step by step with one another.
 
@@ -198,6 +203,8 @@ def execute_together(
     if len(configs) > 1 and any(config.validation_fraction for config in configs):
         # Their validation sets, which depend on the seed, would differ too.
         raise NotSideBySideError("side by side needs validation_fraction=0; train these runs one by one")
+    if len(configs) > 1 and torch.device(device).type != "cpu":
+        raise NotSideBySideError(f"side by side needs the CPU, got {device}; train these runs one by one")
     with contextlib.suppress(NothingToTrainError), strategy.announced(), contextlib.ExitStack() as locks:
         if dataset is None:
             dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
@@ -220,7 +227,8 @@ def execute_together(
                 kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners)))
                 learner.observers = (*learner.observers, *kept)
         data = training_data(configs[0], dataset)
-        results = train_together(learners, data, strategy=strategy, should_stop=should_stop, threads=threads)
+        with placed(networks, data, device, configs[0].batch_size) as there:
+            results = train_together(learners, there, strategy=strategy, should_stop=should_stop, threads=threads)
         if strategy.writes:
             runs = [Run(*each) for each in zip(folders, configs, networks, results, strict=True)]
             for run in runs:
@@ -356,7 +364,9 @@ class ProvenanceFile(Observer):
 
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
-        self._same_bits_on = same_bits_on(own_kernels_alone(network))
+        device = next((parameter.device for parameter in network.parameters()), None)
+        before = read_made(self.folder).get("same_bits_on") if state.step else None
+        self._same_bits_on = then(before, same_bits_on(own_kernels_alone(network), device))
         self._since = monotonic()
         self._seconds = read_made(self.folder).get("seconds") if state.step else 0.0
         self._write()

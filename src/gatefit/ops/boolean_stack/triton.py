@@ -21,6 +21,7 @@ from gatefit.ops.triton_tiles import (
     ROWS,
     Pool,
     check_floats,
+    check_wirings,
     placed,
     pool_of,
     remembered_uses,
@@ -97,8 +98,10 @@ def boolean_stack_triton(
 def boolean_counts_triton(
     x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]]
 ) -> Int64[Tensor, "batch columns"]:
-    """Bit operations alone: of layers that do not vote nothing is kept."""
+    """Bit operations alone."""
     pool = pool_of(x, gates[0].device)
+    check_wirings(stack.wirings, (pool.nodes, *stack.widths[:-1]))
+    wirings = [wiring.to(torch.int32).contiguous() for wiring in stack.wirings]
     kinds = [at_places(numbers, owner).contiguous() for numbers, owner in zip(gates, stack.owners, strict=True)]
-    pools = boolean_pools(pool, [wiring for wiring, _ in _wired(stack, pool)], kinds)
+    pools = boolean_pools(pool, wirings, kinds)
     return votes_of_pools(stack, pools[1:], torch.float32).to(torch.int64)

@@ -298,7 +298,8 @@ class _Mixture(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _mixture_gradient(*ctx.saved_tensors, gradients[0]), None
+        logits, temperature = ctx.saved_tensors
+        return _mixture_gradient(logits, temperature, gradients[0]), None
 
 
 def mixture_coefficients(logits: Float[Tensor, "gates 16"], temperature: float) -> Float[Tensor, "gates 4"]:
@@ -318,7 +319,8 @@ class _StraightThroughMixture(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return _mixture_gradient(*ctx.saved_tensors, gradients[0]), None, None
+        logits, temperature = ctx.saved_tensors
+        return _mixture_gradient(logits, temperature, gradients[0]), None, None
 
 
 def straight_through_mixture(

@@ -18,7 +18,7 @@ from gatefit.ops.triton_tiles import check_floats, pool_of, read
 
 INPUTS: Final = 32
 NODES: Final = 32
-SAMPLES: Final = 32
+SAMPLES: Final = 16
 """A block of inputs, of nodes, and of samples."""
 
 
