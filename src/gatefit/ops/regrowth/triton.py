@@ -16,9 +16,9 @@ from gatefit.bits import PackedBatch
 from gatefit.ops.triton_launch import launch, parts
 from gatefit.ops.triton_tiles import check_floats, pool_of, read
 
-INPUTS: Final = 32
+INPUTS: Final = 16
 NODES: Final = 32
-SAMPLES: Final = 16
+SAMPLES: Final = 32
 """A block of inputs, of nodes, and of samples."""
 
 
