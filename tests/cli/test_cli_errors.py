@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from gatefit.cli.errors import UserError, check_choice, explain, one_line
 
@@ -30,6 +31,7 @@ from gatefit.cli.errors import UserError, check_choice, explain, one_line
         (["--depth", "0"], "depth must be a whole number >= 1, got 0"),
         (["--learning-rate", "-1"], "learning_rate must be a finite number > 0, got -1.0"),
         (["--threads", "0"], "invalid value for '--threads'"),
+        (["--device", "tpu"], "unknown device 'tpu'; choose one of auto, cpu, cuda"),
         (["--method", "soft-mix", "--backward-basis", "walsh"], "soft-mix has no option backward_basis"),
         (["--thresholds", "3"], "monks-1 has no option thresholds"),
         (["--data-dir", "nowhere"], "data_dir is not a directory: nowhere"),
@@ -37,6 +39,15 @@ from gatefit.cli.errors import UserError, check_choice, explain, one_line
 )
 def test_bad_configuration(refused, small, tmp_path, options, message):
     assert message in refused("train", *small, "--out", tmp_path / "run", *options)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_device_that_is_not_there(refused, small, tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    message = refused("train", *small, "--out", tmp_path / "run", "--device", "cuda")
+    assert "device 'cuda' cannot be used: " in message
+    assert message.rstrip().endswith("or use device cpu")
     assert not (tmp_path / "run" / "config.json").exists()
 
 

@@ -177,7 +177,7 @@ def test_training_by_triton_is_training_by_the_reference(options):
             assert network.implementation == TRITON
         with running if name == "triton" else nullcontext():
             result = train(config_of(**options), network, data, threads=1)
-        runs[name] = network.to("cpu").state_dict(), result.state.metrics[-1]
+        runs[name] = {key: value.cpu() for key, value in network.state_dict().items()}, result.state.metrics[-1]
     (expected, metrics), (found, own) = runs["reference"], runs["triton"]
     for key, value in expected.items():
         if value.is_floating_point():
@@ -213,7 +213,22 @@ def test_a_run_goes_on_where_it_is_resumed(tmp_path):
     train(config, whole, data, threads=1)
     for name, value in whole.state_dict().items():
         if value.is_floating_point():
-            assert torch.allclose(second.to("cpu").state_dict()[name], value, atol=2e-5), name
+            assert torch.allclose(second.state_dict()[name].cpu(), value, atol=2e-5), name
+
+
+@pytest.mark.gpu
+@pytest.mark.outside
+def test_the_same_seed_gives_the_same_bits():
+    device, running = device_of_triton()
+    states = []
+    with running:
+        for _ in range(2):
+            network = LogicNetwork(12, 2, 20, 2, seed=1, implementation="auto").to(device)
+            network.implementation = "triton"
+            train(config_of(method="multilinear-covjac"), network, data_on(data_of(), device, TRITON), threads=1)
+            states.append({name: value.cpu() for name, value in network.state_dict().items()})
+    first, second = states
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
 def test_a_run_says_on_which_devices_it_was_trained():
