@@ -10,10 +10,11 @@ watched    ∂L/∂a of single inputs, written down as rows
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Int64, UInt8
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
@@ -135,6 +136,14 @@ def noted(delta: Delta, pool: Pool, wiring: Tensor, c: Tensor, watched: Tensor) 
     return notes
 
 
+def offered(pool: Pool, nodes: Int64[np.ndarray, " nodes"]) -> PackedBatch | Float[Tensor, "nodes batch"]:
+    """The values of some nodes, as ``regrowth`` reads them."""
+    numbers = torch.from_numpy(nodes).to(pool.values.device)
+    if pool.bits:
+        return PackedBatch(pool.values.index_select(1, numbers), pool.batch)
+    return pool.values.index_select(0, numbers)
+
+
 class _LearnedStack(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -172,9 +181,7 @@ class _LearnedStack(torch.autograd.Function):
             if ctx.watch is not None and len(ctx.watch.inputs[layer]):
                 watched = torch.from_numpy(ctx.watch.inputs[layer]).to(ctx.c[layer].device)
                 ctx.watch.gradients[layer] = noted(delta, *given, watched)
-                ctx.watch.pools[layer] = (
-                    PackedBatch(given[0].values, given[0].batch) if given[0].bits else given[0].values
-                )
+                ctx.watch.pools[layer] = offered(given[0], ctx.watch.offered(layer, given[0].nodes))
 
         uses = [uses_of(wiring, pool.nodes) for wiring, pool in zip(ctx.wirings, pools, strict=False)]
         found = stack_backward(ctx.stack, pools, ctx.wirings, uses, ctx.c, gradients[0], visit=visit)
