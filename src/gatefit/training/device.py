@@ -25,6 +25,7 @@ from gatefit.ops.gather import gather
 from gatefit.ops.implementations import Implementation, resolve
 from gatefit.ops.triton_launch import installed, tile
 from gatefit.training.data import BitSource, PackedRows, TrainingData
+from gatefit.training.metrics import EVALUATION_BATCH
 
 DEVICES: Final = ("auto", "cpu", "cuda")
 LEAST_CAPABILITY: Final = (8, 0)
@@ -74,25 +75,33 @@ def _why_not_cuda(asked: str) -> str | None:
 
 
 def needed_bytes(network: nn.Module, data: TrainingData, batch: int) -> int:
-    """What training takes on a device: parameters with gradients and moments, activations and gradients, data."""
+    """What training takes on a device: parameters with gradients and moments, data, and a step or an evaluation."""
+    return int(ROOM_TO_SPARE * (_resident(network, data) + max(batch * _step(network), _evaluation(network))))
+
+
+def _resident(network: nn.Module, data: TrainingData) -> float:
     parameters = sum(4 * each.numel() * each.element_size() for each in network.parameters())
     fixed = sum(each.numel() * each.element_size() for each in network.buffers())
-    sets = sum(source.rows.nbytes for source in (data.train, data.test) if isinstance(source, PackedRows))
-    return int(ROOM_TO_SPARE * (parameters + fixed + sets + batch * _bytes_a_sample(network)))
+    return parameters + fixed + sum(s.rows.nbytes for s in (data.train, data.test) if isinstance(s, PackedRows))
 
 
-def _bytes_a_sample(network: nn.Module) -> float:
-    """Every layer's outputs until the way back, as bits or numbers, and two layers' gradients."""
+def _step(network: nn.Module) -> float:
+    """Of a sample: every layer's outputs until the way back, as bits or numbers, and two layers' gradients."""
     if not isinstance(network, LogicNetwork):
         return 0.0
     size = torch.finfo(network.dtype).bits // 8
-    stored = [
-        1 / 8 if getattr(getattr(layer, "method", None), "boolean_forward", False) else size for layer in network.layers
-    ]
-    kept = sum(each * gates for each, gates in zip(stored, network.widths, strict=True))
+    bits = [getattr(getattr(layer, "method", None), "boolean_forward", False) for layer in network.layers]
+    kept = sum((1 / 8 if own else size) * gates for own, gates in zip(bits, network.widths, strict=True))
     # Of each tile of samples a part of every coefficient's gradient.
-    partial = 4 * size * max(network.widths) / tile(1 << 30)[1]
-    return kept + 2 * size * max(network.widths) + partial
+    partial = 4 * size * network.width / tile(1 << 30)[1]
+    return kept + 2 * size * network.width + partial
+
+
+def _evaluation(network: nn.Module) -> float:
+    """Of a batch that is evaluated: two layers, and those that vote."""
+    if not isinstance(network, LogicNetwork):
+        return 0.0
+    return EVALUATION_BATCH * (1 + len(network.votes)) * network.width * torch.finfo(network.dtype).bits / 8
 
 
 def check_room(network: nn.Module, data: TrainingData, batch: int, free: int, device: torch.device | str) -> None:
@@ -100,9 +109,10 @@ def check_room(network: nn.Module, data: TrainingData, batch: int, free: int, de
     needed = needed_bytes(network, data, batch)
     if needed <= free:
         return
-    without = needed_bytes(network, data, 0)
-    fitting = int((free - without) / (ROOM_TO_SPARE * _bytes_a_sample(network))) if without < free else 0
-    advice = f"batch_size={fitting} would fit" if fitting > 0 else "use a narrower network, or device cpu"
+    fitting = 0
+    if needed_bytes(network, data, 0) <= free:
+        fitting = int((free / ROOM_TO_SPARE - _resident(network, data)) / max(1.0, _step(network)))
+    advice = f"batch_size={fitting} would fit" if fitting else "use a narrower network, or device cpu"
     raise DeviceError(
         f"training needs about {needed / 1e9:.2f} GB on {device}, which has {free / 1e9:.2f} GB free; {advice}"
     )

@@ -29,9 +29,11 @@ class _SoftStack(torch.autograd.Function):
             remembered_uses(wiring, inputs)
             for wiring, inputs in zip(stack.wirings, (x.nodes, *stack.widths), strict=False)
         ]
-        pools = [x]
-        for (wiring, _), c in zip(wired, own, strict=True):
+        pools, kept = [x], any(ctx.needs_input_grad)
+        for layer, ((wiring, _), c) in enumerate(zip(wired, own, strict=True)):
             pools.append(layer_forward(pools[-1], wiring, c, sigmoid=sigmoid))
+            if not kept and layer not in stack.votes:
+                pools[layer] = x  # What nobody reads any more makes room.
         ctx.stack, ctx.sigmoid, ctx.wired, ctx.pools, ctx.c = stack, sigmoid, wired, pools, own
         return votes_of_pools(stack, pools[1:], own[0].dtype)
 
