@@ -104,8 +104,9 @@ def test_what_is_missing_is_said_in_a_sentence_and_auto_takes_the_cpu(cuda, what
 
 
 def test_an_unknown_device_and_a_number_that_is_not_there_are_refused(cuda):
-    with pytest.raises(DeviceError, match="unknown device 'tpu'; choose one of auto, cpu, cuda"):
-        choose_device("tpu")
+    for odd in ("tpu", "cuda:", "cuda:one", "auto:1", "cpu:0", "", None):
+        with pytest.raises(DeviceError, match=f"unknown device {odd!r}; choose one of auto, cpu, cuda"):
+            choose_device(odd)
     with pytest.raises(DeviceError, match="device 'cuda:3' cannot be used: there are 1 CUDA devices"):
         choose_device("cuda:3")
 

@@ -9,6 +9,7 @@ resumed. Sums are added in another order there, so that its last bits may be oth
 was trained.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,8 +41,7 @@ class DeviceError(ValueError):
 
 def choose_device(asked: str) -> torch.device:
     """ "cpu"; "cuda" or "cuda:1", which must be usable; "auto": CUDA where it is usable, else the CPU."""
-    kind = asked.split(":", maxsplit=1)[0]
-    if kind not in DEVICES:
+    if not isinstance(asked, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", asked):
         raise DeviceError(f"unknown device {asked!r}; choose one of {', '.join(DEVICES)}")
     if asked == "cpu":
         return torch.device("cpu")
