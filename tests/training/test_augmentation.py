@@ -188,7 +188,10 @@ def test_validation_images_are_not_moved():
     [
         ({"shift": 1}, r"^monks-1 has no images to shift; leave shift out$"),
         ({"flip": True, "rotate": 5.0}, r"^monks-1 has no images to flip or rotate; leave flip, rotate out$"),
-        ({"dataset": "digits", "width": 230, "shift": 8}, r"^shift=8 moves images of 8 x 8 pixels out of sight; use at most 7$"),
+        (
+            {"dataset": "digits", "width": 230, "shift": 8},
+            r"^shift=8 moves images of 8 x 8 pixels out of sight; use at most 7$",
+        ),
     ],
 )
 def test_what_cannot_be_moved_is_refused_before_anything_is_written(tmp_path, options, message):
