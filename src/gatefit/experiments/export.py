@@ -46,7 +46,7 @@ _CONFIG: Final = (
     "initialisation", "sigma", "temperature", "learnable_temperature", "backward_basis", "epsilon", "corner_activation",
     "noise_scale", "thresholds", "adult_encoding", "validation_fraction", "patience", "noise_in", "noise_steps",
     "reach", "split_seed", "snap", "surrogate", "whole_batches", "candidates", "regrow_every", "regrow_share",
-    "regrow_until", "votes", "score_learning_rate", "widths", "skips",
+    "regrow_until", "votes", "score_learning_rate", "widths", "skips", "shift", "flip", "rotate", "zoom",
 )  # fmt: skip
 """The columns of a configuration, in the order in which its fields came to be: a new one comes last."""
 _WORDS: Final = tuple(f.name for f in fields(RunConfig) if option_of(f).kind in (str, str | None))

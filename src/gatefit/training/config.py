@@ -63,6 +63,12 @@ class DataConfig(Section):
     dataset: Annotated[str, _help("data set, see `gatefit datasets`")] = "mnist"
     thresholds: Annotated[int | None, _help("image sets: thresholds a channel (default: the paper's)")] = None
     adult_encoding: Annotated[str | None, _help("adult: fixed or difflogic")] = None
+    shift: Annotated[_NotNegative, _help("image sets: move training images by up to so many pixels")] = 0
+    flip: Annotated[bool, _help("image sets: exchange left and right in half of the training images")] = False
+    rotate: Annotated[
+        float, Meta(ge=0, le=180), _help("image sets: turn training images by up to so many degrees either way")
+    ] = 0.0
+    zoom: Annotated[_Decay, _help("image sets: make training images larger or smaller by up to this share")] = 0.0
     split_seed: Annotated[_NotNegative, _help("splice: seed of the split into training and test set")] = 0
     validation_fraction: Annotated[
         _Decay, _help("part of the training set kept apart and evaluated instead of the test set")

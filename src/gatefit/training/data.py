@@ -35,6 +35,16 @@ class BitSource(ABC):
     def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, 64 samples to a word."""
 
+    def training_batch(
+        self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
+    ) -> PackedBatch:
+        """What step ``step`` of a run reads of these samples, which stand from place ``first`` on in its batch.
+
+        Their bits; a source that shows its samples otherwise in every step does so here, as a function of the seed, the
+        step and a sample's place.
+        """
+        return self.batch(indices)
+
 
 class PackedRows(BitSource):
     """A Boolean matrix held as bits."""

@@ -163,14 +163,6 @@ def loss_of(
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
-def batch_loss(network: Model, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
-    """The mean loss of these samples."""
-    weights = None if data.train_weights is None else data.train_weights[indices]
-    scores = network(data.train.batch(indices))
-    implementation = network.implementation if isinstance(network, LogicNetwork) else None
-    return loss_of(scores, data.train_targets[indices], weights, implementation)
-
-
 @dataclass
 class Learner:
     """One network in training: what trains it, who watches it, where its checkpoints are, how far it has come."""
@@ -190,6 +182,14 @@ class Learner:
         found = load_checkpoint(folder, self.config, self.network, self.optimiser) if folder is not None else None
         self.state = found or self.state
         return found is not None
+
+
+def batch_loss(learner: Learner, data: TrainingData, indices: Int64[np.ndarray, " batch"], *, first: int = 0) -> Tensor:
+    """The mean loss of these samples, which stand from place ``first`` on in the batch of the learner's next step."""
+    network, weights = learner.network, None if data.train_weights is None else data.train_weights[indices]
+    bits = data.train.training_batch(indices, seed=learner.config.seed, step=learner.state.step, first=first)
+    implementation = network.implementation if isinstance(network, LogicNetwork) else None
+    return loss_of(network(bits), data.train_targets[indices], weights, implementation)
 
 
 class Strategy:
@@ -214,7 +214,7 @@ class Strategy:
         self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
     ) -> list[float]:
         """Each learner's mean loss over its batch; gradients are left in the parameters where all are finite."""
-        loss = batch_loss(learners[0].network, data, batches[0])
+        loss = batch_loss(learners[0], data, batches[0])
         value = float(loss.detach())
         if math.isfinite(value):
             loss.backward()

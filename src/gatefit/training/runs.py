@@ -28,14 +28,16 @@ require("torch", "train", "training")
 import numpy as np
 import safetensors
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
 from gatefit.network import LogicNetwork
+from gatefit.training.augmentation import Augmentation, AugmentedImages
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
-from gatefit.training.config import NetworkConfig, RunConfig
-from gatefit.training.data import TrainingData, bit_source
+from gatefit.training.config import DataConfig, NetworkConfig, RunConfig
+from gatefit.training.data import BitSource, TrainingData, bit_source
 from gatefit.training.folder import (
     MADE,
     RunFolderError,
@@ -108,12 +110,30 @@ def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
     return WiringOptions(order=order, reach=config.reach, **config.wiring_options())
 
 
+def augmentation_of(config: DataConfig, dataset: Dataset) -> Augmentation:
+    """How a run moves its training images; refused where there are none."""
+    augmentation = Augmentation(config.shift, config.flip, config.rotate, config.zoom)
+    if augmentation and (dataset.image_shape is None or dataset.x_train.dtype != np.uint8):
+        verbs = augmentation.names()
+        raise ValueError(f"{dataset.name} has no images to {' or '.join(verbs)}; leave {', '.join(verbs)} out")
+    if dataset.image_shape is not None:
+        augmentation.check(dataset.image_shape)
+    return augmentation
+
+
 def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
     """The sets a run reads: train and test, or train and validation where a part is kept apart."""
+    augmentation = augmentation_of(config, dataset)
+
+    def training_source(rows: Shaped[np.ndarray, "samples features"]) -> BitSource:
+        if dataset.image_shape is None or not augmentation:
+            return bit_source(rows, dataset.encoder)
+        return AugmentedImages(rows, dataset.image_shape, dataset.encoder, augmentation)
+
     y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
     if not config.validation_fraction:
         return TrainingData(
-            bit_source(dataset.x_train, dataset.encoder),
+            training_source(dataset.x_train),
             y_train,
             bit_source(dataset.x_test, dataset.encoder),
             y_test,
@@ -126,7 +146,7 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
             f"validation_fraction={config.validation_fraction} of {len(y_train)} samples is none; use a larger one"
         )
     return TrainingData(
-        bit_source(dataset.x_train[kept], dataset.encoder),
+        training_source(dataset.x_train[kept]),
         y_train[kept],
         bit_source(dataset.x_train[apart], dataset.encoder),
         y_train[apart],
@@ -204,6 +224,7 @@ def execute_together(
             dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
         # Before a folder is made: a configuration that cannot be built leaves nothing behind.
         networks = [build(config, dataset) for config in configs]
+        augmentation_of(configs[0], dataset)
         learners = [
             Learner(config, network, observers=own)
             for config, network, own in zip(configs, networks, watching, strict=True)

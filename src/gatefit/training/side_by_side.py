@@ -55,7 +55,11 @@ class SideBySide(Strategy):
         self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
     ) -> list[float]:
         """The losses; the gradient of their sum is left in the common parameters."""
-        scores = self.common(batches_side_by_side([data.train.batch(each) for each in batches]))
+        bits = [
+            data.train.training_batch(indices, seed=each.config.seed, step=each.state.step)
+            for each, indices in zip(learners, batches, strict=True)
+        ]
+        scores = self.common(batches_side_by_side(bits))
         losses = []
         for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
             weights = None if data.train_weights is None else data.train_weights[each]
