@@ -21,20 +21,29 @@ def bits(samples=90, inputs=20):
 def test_a_tree_gives_every_gate_below_to_one_gate():
     pairs = tree_wiring(WiringContext(12, 6, torch.Generator()))
     assert pairs.tolist() == [[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]
+    assert tree_wiring(WiringContext(6, 4, torch.Generator())).tolist() == [[0, 2, 3, 5], [1, 2, 4, 5]]
+    for inputs in range(30, 61):
+        pairs = tree_wiring(WiringContext(inputs, 30, torch.Generator()))
+        assert [*range(inputs)] == sorted({*pairs.flatten().tolist()})
+        assert ((pairs[1] - pairs[0]) <= 1).all()
 
 
-def test_voters_of_a_tree_are_functions_of_four_inputs():
-    network, x = LogicNetwork(20, 3, [12, 6], wiring="learned,tree"), bits()
-    below, above = network.gate_layers
+@pytest.mark.parametrize(("widths", "inputs"), [([12, 6], 4), ([18, 12, 6], 6), ([30, 18, 12, 6], 10)])
+def test_voters_of_a_tree_are_functions_of_few_inputs(widths, inputs):
+    network, x = LogicNetwork(40, 3, widths, wiring=["learned", *["tree"] * (len(widths) - 1)]), bits(inputs=40)
+    below, *above = network.gate_layers
     assert isinstance(below.wiring, LearnedWiring)
-    assert not above.wiring.learns
-    sources = below.wiring.committed()[:, above.wiring.committed().long()].permute(2, 0, 1).reshape(6, 4)
-    given = simulate(harden(network), x.numpy())
-    rng = np.random.default_rng(5)
-    for voter, own in enumerate(sources.tolist()):
+    assert not any(layer.wiring.learns for layer in above)
+    cones = [{*pair} for pair in below.wiring.committed().T.tolist()]
+    for layer in above:
+        cones = [cones[one] | cones[two] for one, two in layer.wiring.committed().T.tolist()]
+    circuit = harden(network)
+    given, rng = simulate(circuit, x.numpy()), np.random.default_rng(5)
+    for voter, own in enumerate(cones):
+        assert len(own) <= inputs
         other = rng.random(x.shape) < 0.5
-        other[:, own] = x.numpy()[:, own]
-        assert np.array_equal(simulate(harden(network), other)[:, voter], given[:, voter])
+        other[:, [*own]] = x.numpy()[:, [*own]]
+        assert np.array_equal(simulate(circuit, other)[:, voter], given[:, voter])
 
 
 @pytest.mark.parametrize(
@@ -69,11 +78,8 @@ def test_skips_name_what_layers_read():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"width": [12, 9]},
-            "a tree layer has half as many gates .* 9 gates need 18 nodes, layer 2 can read 12; use 6",
-        ),
-        ({"width": [13, 6]}, "use an even number of nodes below"),
+        ({"width": [12, 15]}, "15 gates serve 15 to 30 nodes, layer 2 can read 12; use 6 to 12 gates, and no skips"),
+        ({"width": [13, 6]}, "6 gates serve 6 to 12 nodes, layer 2 can read 13; use 7 to 13 gates"),
         ({"skips": "inputs"}, "layer 2 can read 32"),
         ({"width": [16, 8]}, "the last width must be a multiple of 3 classes, got 8; use width=6 or 9"),
         ({"wiring": "learned,tree,tree"}, "2 layers need one wiring for all or 2 of them, got 3: learned,tree,tree"),

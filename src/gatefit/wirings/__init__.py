@@ -5,7 +5,7 @@
     random   every input once before any a second time; never one input twice at a gate
     local    every gate reads near its own place on a line, an image's along a curve through it       short wires
     learned  the best scored of some candidates for each input, learned with the gates                fewer gates
-    tree     gate i reads gates 2i and 2i + 1 below: each of them serves one gate alone                few tables
+    tree     gate i reads gates 2i and 2i + 1 below: each of them serves one gate alone               few tables
     auto     unique while there are pairs, then all pairs again; preferred inputs first               for any table
 
 The network, the command line and the estimators know these names. A tensor (2, gates), a ``Wiring`` of your own or a
