@@ -98,9 +98,12 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     from gatefit.readouts import READOUTS
     from gatefit.wirings import WIRINGS
 
+    if {"widths", "depth"} <= given_options(context).keys():
+        raise UserError("--widths says how many layers there are, got --depth too; leave --depth out")
     check_choice("data set", options["dataset"], DATASETS)
     check_choice("method", options["method"], METHODS)
-    check_choice("wiring", options["wiring"], WIRINGS)
+    for name in options["wiring"].split(","):
+        check_choice("wiring", name.strip(), WIRINGS)
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
     with user_input():
         config = RunConfig(**options).resolved()
@@ -194,10 +197,17 @@ def network_content(network: "LogicNetwork") -> dict[str, Any]:
         "classes": network.classes,
         "width": network.width,
         "depth": network.depth,
+        "widths": list(network.widths),
         "gates": sum(network.widths),
         "coverage": network.gate_layers[0].coverage,
         "readout_temperature": getattr(network.readout, "temperature", None),
     }
+
+
+def _layers(network: dict[str, Any]) -> str:
+    if network["gates"] == network["depth"] * network["width"]:
+        return f"{network['depth']} layers of {network['width']:,}"
+    return "layers of " + " + ".join(f"{width:,}" for width in network["widths"])
 
 
 def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
@@ -213,7 +223,7 @@ def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
         (f"discretisation gap, {held_out}", output.points(results[f"discretisation_gap_{held_out}"])),
         ("discretisation gap, train", output.points(results["discretisation_gap_train"])),
         ("generalisation gap", output.points(results["generalisation_gap"])),
-        ("gates", f"{network['gates']:,}  ({network['depth']} layers of {network['width']:,})"),
+        ("gates", f"{network['gates']:,}  ({_layers(network)})"),
         ("inputs read", f"{output.percent(network['coverage'])} of {network['inputs']:,}"),
     ]
     if network["readout_temperature"] is not None:

@@ -48,6 +48,7 @@ _CONFIG: Final = (
     "noise_scale", "thresholds", "adult_encoding", "validation_fraction", "patience", "noise_in", "noise_steps",
     "reach", "split_seed", "snap", "surrogate", "whole_batches", "candidates", "regrow_every", "regrow_share",
     "regrow_until", "votes", "score_learning_rate", "shift", "flip", "rotate", "zoom", "threshold_rule",
+    "widths", "skips",
 )  # fmt: skip
 """The columns of a configuration, in the order in which its fields came to be: a new one comes last."""
 _WORDS: Final = tuple(f.name for f in fields(RunConfig) if option_of(f).kind in (str, str | None))

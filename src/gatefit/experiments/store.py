@@ -262,7 +262,14 @@ def record_of(
 def run_order(record: RunRecord) -> tuple[Any, ...]:
     """Runs are listed by data set, method, depth, width, seed and identity."""
     config = record.config
-    return config.dataset, config.method, config.depth, config.width or 0, config.seed, record.identity
+    return (
+        config.dataset,
+        config.method,
+        config.depth,
+        max(config.layer_widths, default=0),
+        config.seed,
+        record.identity,
+    )
 
 
 def insert(connection: sqlite3.Connection, config: RunConfig, record: RunRecord) -> None:

@@ -104,7 +104,15 @@ class NetworkConfig(Section):
     method: Annotated[str, _help("gate method")] = "multilinear-covjac"
     width: Annotated[int | None, _help("gates a layer; a multiple of the classes (default: the data set's)")] = None
     depth: Annotated[_Count, _help("layers")] = 6
-    wiring: Annotated[str, _help("unique, stride, random, local, learned or auto")] = "unique"
+    widths: Annotated[
+        str | None, _help("gates layer by layer, as 2000,1000: instead of width and depth (default: all equal)")
+    ] = None
+    skips: Annotated[
+        str | None, _help("what later layers read beside the layer below: inputs or all (default: nothing)")
+    ] = None
+    wiring: Annotated[
+        str, _help("unique, stride, random, local, learned, tree or auto; or one a layer, as learned,tree")
+    ] = "unique"
     wiring_seed: Annotated[int, _help("seed of the wiring")] = 0
     reach: Annotated[
         int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
@@ -157,16 +165,61 @@ class NetworkConfig(Section):
     ] = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.widths, list | tuple):
+            object.__setattr__(self, "widths", ",".join(map(str, self.widths)))
+        if isinstance(self.wiring, list | tuple):
+            object.__setattr__(self, "wiring", ",".join(map(str, self.wiring)))
         super().__post_init__()
-        if self.reach is not None and self.wiring != "local":
+        self._check_layers()
+        if self.reach is not None and "local" not in self.wirings:
             raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
         given = [name for name in WIRING_OPTIONS if getattr(self, name) is not None]
-        if given and self.wiring != "learned":
+        if given and "learned" not in self.wirings:
             raise ValueError(
                 f"{', '.join(given)} is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
             )
-        if self.votes not in (None, "last", "all"):
-            raise ValueError(f"votes must be last or all, got {self.votes!r}")
+        for name, choices in (("votes", ("last", "all")), ("skips", ("inputs", "all"))):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                near = difflib.get_close_matches(value, choices, 1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                raise ValueError(f"{name} must be {' or '.join(choices)}, got {value!r}{meant}")
+
+    def _check_layers(self) -> None:
+        """Refuse widths, depths and wirings that name different numbers of layers; widths say what the depth is."""
+        if self.widths is not None:
+            words = [word.strip() for word in self.widths.split(",")]
+            if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+                raise ValueError(f"widths are numbers of gates layer by layer, as 2000,1000; got {self.widths!r}")
+            if self.width is not None:
+                raise ValueError(
+                    f"widths name the gates of every layer, got width={self.width} too; leave one of them out"
+                )
+            if self.depth not in (NetworkConfig.depth, len(words)):
+                raise ValueError(
+                    f"widths={self.widths} are {len(words)} layers, got depth={self.depth} too; leave depth out"
+                )
+            object.__setattr__(self, "widths", ",".join(str(int(word)) for word in words))
+            object.__setattr__(self, "depth", len(words))
+        if self.wiring != self.wirings[0]:
+            object.__setattr__(self, "wiring", ",".join(self.wirings))
+            if len(self.wirings) != self.depth:
+                raise ValueError(
+                    f"{self.depth} layers need one wiring for all or {self.depth} of them, got {len(self.wirings)}: "
+                    f"{self.wiring}"
+                )
+
+    @property
+    def wirings(self) -> tuple[str, ...]:
+        """The names in ``wiring``: one for all layers, or one a layer."""
+        return tuple(word.strip() for word in self.wiring.split(","))
+
+    @property
+    def layer_widths(self) -> tuple[int, ...]:
+        """The gates of every layer; none where neither ``widths`` nor ``width`` is said."""
+        if self.widths is not None:
+            return tuple(map(int, self.widths.split(",")))
+        return () if self.width is None else (self.width,) * self.depth
 
     def wiring_options(self) -> dict[str, Any]:
         """What is said of the learned wiring."""
@@ -241,7 +294,7 @@ class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_patience()
-        if self.score_learning_rate is not None and self.wiring != "learned":
+        if self.score_learning_rate is not None and "learned" not in self.wirings:
             raise ValueError(
                 f"score_learning_rate is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
             )
@@ -292,7 +345,7 @@ class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
 
     def resolved(self) -> "RunConfig":
         """The same run with the data set's default width of a logic network written out."""
-        if self.width is not None or self.method not in GATE_METHODS:
+        if self.layer_widths or self.method not in GATE_METHODS:
             return self
         from gatefit.datasets.registry import default_width
 

@@ -82,12 +82,12 @@ class Run:
 
 def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
     """The untrained network of a run."""
-    assert config.width is not None, "resolve the configuration first"
+    assert config.layer_widths, "resolve the configuration first"
     return LogicNetwork(
         dataset.encoder.bits,
         len(dataset.class_names),
-        config.width,
-        config.depth,
+        config.layer_widths,
+        skips=config.skips,
         method=config.method,
         wiring=config.wiring,
         wiring_options=_wiring_options(config.network, dataset),
@@ -103,10 +103,11 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
 
 
 def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
-    if config.wiring != "local" or dataset.image_shape is None:  # the order takes a while for many bits
+    if "local" not in config.wirings or dataset.image_shape is None:  # the order takes a while for many bits
         return WiringOptions(reach=config.reach, **config.wiring_options())
     features = np.array([rule.feature for rule in dataset.encoder.rules])
-    return WiringOptions(order=image_order(features, dataset.image_shape), reach=config.reach)
+    order = image_order(features, dataset.image_shape)
+    return WiringOptions(order=order, reach=config.reach, **config.wiring_options())
 
 
 def augmentation_of(config: DataConfig, dataset: Dataset) -> Augmentation:
