@@ -86,7 +86,7 @@ def train_command(config: RunConfig) -> str:
 def _word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_word, value))
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    return str(value)  # of a float, the shortest text that is read back as it
 
 
 def read_entries(path: Path = ENTRIES) -> dict[str, Entry]:

@@ -50,11 +50,10 @@ def render_page(rows: Iterable[Row]) -> str:
     if not ordered:
         parts.append("No row has been run yet.\n")
     datasets = list(dict.fromkeys(row.entry.config.dataset for row in ordered))
-    for name in sorted(datasets, key=lambda each: (list(_FIRST).index(each) if each in _FIRST else len(_FIRST), each)):
+    for name in sorted(datasets, key=_place):
         parts.append(_data_section(name, [row for row in ordered if row.entry.config.dataset == name]))
-    mapped = [row for row in ordered if row.tables("lut6")]
-    if mapped:
-        parts.append(_table_section(sorted(mapped, key=lambda row: (row.entry.config.dataset, _mean(row, "lut6")))))
+    if any(row.tables(target) for row in ordered for target in COUNTED):
+        parts.append(_table_section(ordered))
     if ordered:
         parts.append(_command_section(ordered))
         parts.append(_machine_section(ordered))
@@ -62,11 +61,22 @@ def render_page(rows: Iterable[Row]) -> str:
 
 
 _FIRST: Final = ("mnist", "cifar10")
+_PARTS: Final = ("gates", "popcount", "argmax")
+_TARGETS: Final = {
+    "lut6": "**LUT6**, tables alone: sums have no carry chains (`--target lut6`).",
+    "xilinx": "**LUT6 of Xilinx**, with its carry chains for sums and comparisons (`--target xilinx`).",
+    "lut4": "**LUT4**, tables alone (`--target lut4`).",
+}
+
+
+def _place(dataset: str) -> tuple[int, str]:
+    """Where a data set stands: first those that are compared with published figures."""
+    return (_FIRST.index(dataset) if dataset in _FIRST else len(_FIRST)), dataset
 
 
 def _data_section(name: str, rows: Sequence[Row]) -> str:
     titles = ("row", "accuracy, %", "seeds", "live gates", "trained", "levels", "encoder", "readout", "LUT4", "LUT6",
-              "seconds")  # fmt: skip
+              "Xilinx LUT6", "seconds")  # fmt: skip
     lines = [
         (
             row.entry.name,
@@ -79,6 +89,7 @@ def _data_section(name: str, rows: Sequence[Row]) -> str:
             _same_or_each(row, "readout_gates"),
             _tables(row, "lut4"),
             _tables(row, "lut6"),
+            _tables(row, "xilinx"),
             _seconds(row),
         )
         for row in rows
@@ -108,34 +119,25 @@ def _published_section(rows: list[dict[str, Any]], unit: str) -> str:
 
 
 def _table_section(rows: Sequence[Row]) -> str:
-    titles = (
-        "row",
-        "accuracy, %",
-        "LUT6",
-        "gates",
-        "popcount",
-        "argmax",
-        "levels",
-        "LUT4",
-        "Xilinx LUT6",
-        "and CARRY4",
-    )
-    lines = [
-        (
-            row.entry.name,
-            f"**{100 * row.accuracy:.2f}**",
-            _tables(row, "lut6"),
-            *(_part(row, part) for part in ("gates", "popcount", "argmax")),
-            _each(row, lambda seed: str(seed["luts"]["lut6"]["levels"]), only="lut6"),
-            _tables(row, "lut4"),
-            _tables(row, "xilinx"),
-            _each(row, lambda seed: f"{seed['luts']['xilinx']['carries']:,}", only="xilinx"),
-        )
-        for row in rows
-    ]
-    text = "## Tables of an FPGA\n\n"
-    text += "LUT4 and LUT6 are tables alone: sums have no carry chains. Parts of Xilinx have them, and use them here.\n"
-    text += f"\n{markdown_table(titles, lines, left=1)}\n"
+    text = "## Tables of an FPGA\n\nLevels are tables on the longest path.\n"
+    for target, words in _TARGETS.items():
+        counted = [row for row in rows if row.tables(target)]
+        if not counted:
+            continue
+        titles = ("row", "accuracy, %", "tables", "gates", "popcount", "argmax", "carries", "levels", "live gates")
+        lines = [
+            (
+                row.entry.name,
+                f"**{100 * row.accuracy:.2f}**",
+                _tables(row, target),
+                *(_luts(row, target, lambda luts, part=part: luts["parts"].get(part, 0)) for part in _PARTS),
+                _luts(row, target, lambda luts: luts["carries"]),
+                _luts(row, target, lambda luts: luts["levels"]),
+                _each(row, lambda seed: f"{seed['live_gates']:,}", only=target),
+            )
+            for row in sorted(counted, key=lambda row: (_place(row.entry.config.dataset), _mean(row, target)))
+        ]
+        text += f"\n{words}\n\n{markdown_table(titles, lines, left=1)}\n"
     return text + _published_section([row for row in published() if row["data"] == "mnist-luts"], "tables")
 
 
@@ -175,8 +177,9 @@ def _mean(row: Row, target: str) -> float:
     return sum(counts) / len(counts)
 
 
-def _part(row: Row, part: str) -> str:
-    return _each(row, lambda seed: f"{seed['luts']['lut6']['parts'].get(part, 0):,}", only="lut6")
+def _luts(row: Row, target: str, figure: Callable[[dict[str, Any]], int | None]) -> str:
+    values = [figure(seed["luts"][target]) for seed in row.seeds if target in seed["luts"]]
+    return ", ".join("-" if value is None else f"{value:,}" for value in values)
 
 
 def _seconds(row: Row) -> str:
