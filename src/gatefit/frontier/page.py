@@ -5,6 +5,7 @@ Nothing is typed in but the published figures (``published.json``): a row that h
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,7 +131,7 @@ def _table_section(rows: Sequence[Row]) -> str:
                 row.entry.name,
                 f"**{100 * row.accuracy:.2f}**",
                 _tables(row, target),
-                *(_luts(row, target, lambda luts, part=part: luts["parts"].get(part, 0)) for part in _PARTS),
+                *(_luts(row, target, partial(_tables_of, part)) for part in _PARTS),
                 _luts(row, target, lambda luts: luts["carries"]),
                 _luts(row, target, lambda luts: luts["levels"]),
                 _each(row, lambda seed: f"{seed['live_gates']:,}", only=target),
@@ -177,6 +178,10 @@ def _mean(row: Row, target: str) -> float:
     return sum(counts) / len(counts)
 
 
+def _tables_of(part: str, luts: dict[str, Any]) -> int:
+    return int(luts["parts"].get(part, 0))
+
+
 def _luts(row: Row, target: str, figure: Callable[[dict[str, Any]], int | None]) -> str:
     values = [figure(seed["luts"][target]) for seed in row.seeds if target in seed["luts"]]
     return ", ".join("-" if value is None else f"{value:,}" for value in values)
@@ -195,6 +200,7 @@ def _seconds(row: Row) -> str:
 
 def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int, prose: int = 0) -> str:
     """Rows under titles; the first ``left`` and the last ``prose`` columns are words, the others figures."""
+    assert all(len(row) == len(titles) for row in rows)
     marks = ["---" if i < left or i >= len(titles) - prose else "--:" for i in range(len(titles))]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (titles, marks, *rows)
