@@ -20,6 +20,8 @@ VERBS = [
     "export",
     "info",
     "datasets",
+    "models",
+    "frontier",
     "runs",
     "reproduce",
     "report",

@@ -21,7 +21,9 @@ from gatefit.cli import (
     demo,
     evaluate,
     export,
+    frontier,
     info,
+    models,
     predict,
     prune,
     runs,
@@ -170,6 +172,8 @@ _add("predict", predict.predict, predict.EXAMPLE)
 _add("export", export.export, export.EXAMPLE, kernels=False)
 _add("info", info.info, info.EXAMPLE, kernels=False)
 _add("datasets", datasets.datasets, datasets.EXAMPLE, kernels=False)
+_add("models", models.models, models.EXAMPLE, kernels=False)
+_add("frontier", frontier.frontier, frontier.EXAMPLE)
 runs.app.command("missing")(_in_its_place)
 app.add_typer(runs.app, name="runs", cls=RunsVerbs)
 app.command("reproduce")(_in_its_place)

@@ -34,6 +34,7 @@ from torch import Tensor, nn
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
 from gatefit.network import LogicNetwork
+from gatefit.ops.threads import kernel_threads
 from gatefit.training.augmentation import Augmentation, AugmentedImages
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import DataConfig, NetworkConfig, RunConfig
@@ -350,17 +351,17 @@ class MetricsFile(Observer):
 class ProvenanceFile(Observer):
     """Keeps a run folder's made.json: what the run was made with, and how long it took.
 
-        {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
+        {"code_version": "0.1.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5, "threads": 1}
 
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
-    threads it was trained, on every machine that ``same_bits_on`` names. The version and the machine are the last that
+    threads it was trained, on every machine that ``same_bits_on`` names. Version, machine and threads are the last that
     worked on the run; the seconds are those of all of them, and null where an earlier part did not note its own.
     ``share`` is the run's part of the time that several runs take together.
     """
 
     def __init__(self, folder: Path, *, share: float = 1.0) -> None:
         self.folder, self.share = folder, share
-        self._same_bits_on = ""
+        self._same_bits_on, self._threads = "", 0
         self._seconds: float | None = 0.0
         self._since = 0.0
 
@@ -373,12 +374,13 @@ class ProvenanceFile(Observer):
             "machine": machine(),
             "same_bits_on": self._same_bits_on,
             "seconds": self._seconds,
+            "threads": self._threads,
         }
         write_atomically(self.folder / MADE, json.dumps(content, indent=2).encode(), sync=False)
 
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
-        self._same_bits_on = same_bits_on(own_kernels_alone(network))
+        self._same_bits_on, self._threads = same_bits_on(own_kernels_alone(network)), kernel_threads()
         self._since = monotonic()
         self._seconds = read_made(self.folder).get("seconds") if state.step else 0.0
         self._write()
