@@ -1,14 +1,14 @@
 """The estimators on many tables, beside gradient boosting and a forest: how defaults are chosen, and what they reach.
 
-    python -m benchmarks.tables trial TABLE... [--set NAME=VALUE ...] [--folds 1]   one row each in results/tables/trials.csv
-    python -m benchmarks.tables study [TABLE...]                                    results/tables/study.csv, docs/tables.md
+    python -m benchmarks.tables trial TABLE... [--set NAME=VALUE ...]   a row for each in results/tables/trials.csv
+    python -m benchmarks.tables study [TABLE...]                        results/tables/study.csv, docs/tables.md
 
 Every table is split once. Trials, from which defaults are chosen, see the development part alone, in folds of its own.
 The study reads the final part:
 
     own test file      fit on the development part, test on the file (monks, adult)
-    up to 5,000 rows   the final part (40 %) in three folds; each is predicted by a model fitted on all other rows
-    more rows          the final part (25 %) at once
+    up to 1,000 rows   the final part (40 %) in three folds; each is predicted by a model fitted on all other rows
+    more rows          the final part (40 %, beyond 5,000 rows 25 %) at once
 
 so that no row on which a figure of the study is measured has had a say in any default. Both commands are resumed where
 they were stopped: a row that is in the file is not made again. Seconds are of one processor (``time.process_time``).
@@ -20,9 +20,12 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from sklearn import datasets as sklearn_datasets
@@ -41,12 +44,13 @@ from sklearn.preprocessing import OneHotEncoder
 from gatefit.circuit.statistics import statistics
 from gatefit.datasets import load_adult_frame, load_dataset
 from gatefit.encoders.frames import take
-from gatefit.estimators import LogicGateClassifier, LogicGateRegressor
+from gatefit.estimators import LogicGateClassifier, LogicGateRegressor, base
+from gatefit.estimators.recipes import recipe_of
 
 ROOT = Path(__file__).parents[1]
 SPLIT_SEED = 17
-FOLDED = 5_000
-"""Rows up to which the final part is read in folds."""
+SMALL, FOLDED = 5_000, 1_000
+"""Rows up to which the final part is 40 % of them, and up to which it is read in folds."""
 
 Rows = tuple[Any, np.ndarray]
 
@@ -69,7 +73,7 @@ class Table:
         X, y = self.load()
         if self.test is not None:
             return (X, y), self.test()
-        share = 0.4 if len(y) <= FOLDED else 0.25
+        share = 0.4 if len(y) <= SMALL else 0.25
         first, last = train_test_split(
             np.arange(len(y)), test_size=share, random_state=SPLIT_SEED, stratify=None if self.regression else y
         )
@@ -123,12 +127,12 @@ def _adult(first: int) -> Callable[[], Rows]:
 
 
 def _letters() -> Rows:
-    """Sixteen whole numbers from 0 to 15, 26 classes of three clusters each: the shape of UCI's letter table."""
+    """Sixteen whole numbers from 0 to 15, 26 classes of two clusters each: the shape of UCI's letter table."""
     X, y = sklearn_datasets.make_classification(
-        20_000, 16, n_informative=12, n_redundant=4, n_classes=26, n_clusters_per_class=3, class_sep=1.6,
+        20_000, 16, n_informative=12, n_redundant=4, n_classes=26, n_clusters_per_class=2, class_sep=2.5,
         random_state=1,
     )  # fmt: skip
-    return np.clip(np.rint(7.5 + 1.6 * X), 0, 15).astype(np.int64), y
+    return np.clip(np.rint(7.5 + 3 * X / X.std(axis=0)), 0, 15).astype(np.int64), y
 
 
 def _made(rows: int, features: int, informative: int, **options: Any) -> Callable[[], Rows]:
@@ -185,7 +189,7 @@ TABLES: dict[str, Table] = {
 }
 """Named before the first trial."""
 
-BEFORE: dict[str, Any] = {}
+BEFORE: dict[str, Any] = {"wiring": "auto"}
 """The first version's defaults."""
 
 
@@ -211,6 +215,14 @@ def ours(table: Table, options: dict[str, Any], seed: int) -> Any:
     """The estimator of the task."""
     kind = LogicGateRegressor if table.regression else LogicGateClassifier
     return kind(**options, random_state=seed, threads=1)
+
+
+@contextmanager
+def changed_recipe(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Fits in here have the recipe's fields that are named in options as recipe.FIELD; gives the other options."""
+    changes = {name.removeprefix("recipe."): value for name, value in options.items() if name.startswith("recipe.")}
+    with mock.patch.object(base, "recipe_of", lambda *args, **shape: replace(recipe_of(*args, **shape), **changes)):
+        yield {name: value for name, value in options.items() if not name.startswith("recipe.")}
 
 
 def for_rivals(X: Any) -> Any:
@@ -259,14 +271,29 @@ class Rowed:
             with path.open(newline="") as file:
                 self.rows = list(csv.DictReader(file))
 
-    @staticmethod
-    def key(row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row[name]) for name in FIELDS[:5])
-
-    def made(self, key: dict[str, Any], make: Callable[[], dict[str, Any]]) -> None:
-        if self.key(key) in {self.key(row) for row in self.rows}:
+    def made(
+        self,
+        name: str,
+        model: str,
+        options: dict[str, Any],
+        fold: int,
+        seed: int,
+        rows: tuple[Rows, Rows],
+        *,
+        gates: bool,
+    ) -> None:
+        """Make the fit that is named so, unless it is there."""
+        key = {
+            "table": name,
+            "model": model,
+            "options": json.dumps(options, sort_keys=True),
+            "fold": fold,
+            "seed": seed,
+        }
+        if any(all(row[field] == str(value) for field, value in key.items()) for row in self.rows):
             return
-        row = {name: str(value) for name, value in {**dict.fromkeys(FIELDS, ""), **key, **make()}.items()}
+        made = _measured(TABLES[name], model, options, *rows, seed, gates=gates)
+        row = {name: str(value) for name, value in {**dict.fromkeys(FIELDS, ""), **key, **made}.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = not self.path.exists()
         with self.path.open("a", newline="") as file:
@@ -282,17 +309,8 @@ def trial(names: list[str], options: dict[str, Any], model: str, folds: int, see
     """Fit on folds of development parts."""
     log = Rowed(ROOT / "results" / "tables" / "trials.csv")
     for name in names:
-        table = TABLES[name]
-        for fold, (fit, check) in enumerate(table.trial_splits()):
-            if fold < folds:
-                key = {
-                    "table": name,
-                    "model": model,
-                    "options": json.dumps(options, sort_keys=True),
-                    "fold": fold,
-                    "seed": seed,
-                }
-                log.made(key, lambda: _measured(table, model, options, fit, check, seed, gates=False))
+        for fold, rows in enumerate(islice(TABLES[name].trial_splits(), folds)):
+            log.made(name, model, options, fold, seed, rows, gates=False)
 
 
 def _measured(
@@ -302,7 +320,8 @@ def _measured(
         X, X_check = for_rivals(fit[0]), for_rivals(check[0])
         made = (boosting if model == "boosting" else forest)(table, X)
         return measure(table, made, (X, fit[1]), (X_check, check[1]), gates=False)
-    return measure(table, ours(table, options, seed), fit, check, gates=gates)
+    with changed_recipe(options) as own:
+        return measure(table, ours(table, own, seed), fit, check, gates=gates)
 
 
 def main() -> None:
