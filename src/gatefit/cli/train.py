@@ -12,6 +12,7 @@ from gatefit.cli import output
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import UserError, check_choice, user_input
 from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
+from gatefit.training.budget import budgeted
 from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
+    "gatefit train --dataset mnist --thresholds 3 --max-gates 4000",
     "gatefit train --resume runs/monks",
     "gatefit train --resume runs/monks --steps 20000",
     "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
@@ -39,6 +41,14 @@ def train(
             help="go on with the run in this folder, by its own config.json; with --steps, to more", show_default=False
         ),
     ] = None,
+    max_gates: Annotated[
+        int | None,
+        typer.Option(min=1, help="learned wiring of so many live gates at most, all voting", show_default=False),
+    ] = None,
+    max_luts: Annotated[
+        int | None,
+        typer.Option(min=1, help="so many tables of six inputs in all, by an estimate", show_default=False),
+    ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
     as_json: AsJson = False,
@@ -50,13 +60,16 @@ def train(
 
     With more --steps a run in its folder goes on to them, if its learning rate is constant.
 
+    --max-gates and --max-luts choose the widest network that fits, and how it is trained where no option says.
+
     Started by torchrun, the processes share the batches of one run.
     """
     require("torch", "train", "training")
     from gatefit.training.folder import default_folder
     from gatefit.training.parallel import process_group
 
-    config = _chosen_config(context, resume, options)
+    budget = {"max_gates": max_gates, "max_luts": max_luts}
+    config = _chosen_config(context, resume, options, {k: v for k, v in budget.items() if v is not None})
     folder = resume or out or default_folder(config)
     start = time.monotonic()
     with process_group() as group:
@@ -81,12 +94,14 @@ def train(
         raise typer.Exit(content["exit_code"])
 
 
-def _chosen_config(context: typer.Context, resume: Path | None, options: dict[str, Any]) -> RunConfig:
+def _chosen_config(
+    context: typer.Context, resume: Path | None, options: dict[str, Any], budget: dict[str, int]
+) -> RunConfig:
     if resume is not None:
         from gatefit.training.folder import read_config
 
         given = given_options(context)
-        refused = [name for name in given if (name in options and name != "steps") or name == "out"]
+        refused = [name for name in given if (name in options and name != "steps") or name in ("out", *budget)]
         if refused:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
             raise UserError(f"--resume takes the configuration of {resume}, got {names} too; leave it out")
@@ -106,6 +121,9 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
         check_choice("wiring", name.strip(), WIRINGS)
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
     with user_input():
+        if budget:
+            given = {name: value for name, value in given_options(context).items() if name in options}
+            options |= budgeted(given, DATASETS[options["dataset"]].classes, **budget)
         config = RunConfig(**options).resolved()
         config.method_options()
     return config

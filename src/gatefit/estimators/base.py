@@ -11,6 +11,7 @@ import math
 import numbers
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,18 +30,19 @@ from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
-from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes
+from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes, voters
 from gatefit.estimators.progress import ProgressLines, history_row
+from gatefit.estimators.recipes import Recipe, recipe_of
 from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
+from gatefit.estimators.unfitted import JUDGED_STEPS, warn_unfitted
 from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout
+from gatefit.training.budget import Size, largest_size
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.loop import train
 
-AUTO_WIDTH, AUTO_GATES_PER_CLASS = 1000, 200
-"""Gates a layer, and for each class, that width="auto" has at least; it also has enough to read every bit."""
 AUTO_EARLY_STOPPING = 10_000
 """Samples from which early_stopping="auto" keeps a validation set apart."""
 LEAST_VALIDATION = 10
@@ -62,15 +64,18 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         method: str,
         width: int | str,
-        depth: int,
-        steps: int,
-        batch_size: int,
-        learning_rate: float,
+        depth: int | str,
+        steps: int | str,
+        batch_size: int | str,
+        learning_rate: float | str,
         schedule: str,
         weight_decay: float,
         initialisation: str,
         temperature: float | None,
         wiring: str,
+        candidates: int | None,
+        votes: str,
+        score_learning_rate: float | str,
         encoder: Encoder | str,
         thresholds: int,
         early_stopping: bool | str,
@@ -83,6 +88,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         proof_seconds: float | None,
         verbose: int,
         network: MakeNetwork | None,
+        max_gates: int | None,
+        max_luts: int | None,
     ) -> None:
         self.method = method
         self.width = width
@@ -95,6 +102,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.initialisation = initialisation
         self.temperature = temperature
         self.wiring = wiring
+        self.candidates = candidates
+        self.votes = votes
+        self.score_learning_rate = score_learning_rate
         self.encoder = encoder
         self.thresholds = thresholds
         self.early_stopping = early_stopping
@@ -107,6 +117,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.proof_seconds = proof_seconds
         self.verbose = verbose
         self.network = network
+        self.max_gates = max_gates
+        self.max_luts = max_luts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,7 +147,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         return export_circuit(self.circuit_, path, to, options, overwrite=overwrite)
 
     @abstractmethod
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
         """The readout's part of the configuration."""
 
     def _own_readout(self, gates: int, classes: int) -> Readout | None:
@@ -174,9 +186,12 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
         bits = encoder.transform(X)
-        data, measured = training_set(bits, targets, weights, apart, self._whole("batch_size", 1), seed)
         done = self.n_iter_ if continues else 0
-        config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
+        recipe = recipe_of(
+            self.wiring, rows=len(bits) - (0 if apart is None else len(apart)), bits=encoder.bits, classes=classes
+        )
+        config = self._configuration(recipe, classes, seed, validated=validated, done=done)
+        data, measured = training_set(bits, targets, weights, apart, config.batch_size, seed)
         made = made_from(config, self.encoder, self.thresholds, self.network)
         if continues:
             refuse_changes(self._made_from, made)
@@ -189,8 +204,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
                 preferred = preferred_bits(encoder, bits, targets, seen)
             if self.network is None:
-                readout = self._own_readout(config.width or 0, classes) or config.readout
-                network = new_network(config, encoder, classes, class_names, target_range, preferred, readout=readout)
+                readout = self._own_readout(voters(config), classes) or config.readout
+                ends = (recipe.spread * target_range[0], recipe.spread * target_range[1])
+                network = new_network(config, encoder, classes, class_names, ends, preferred, readout=readout)
             else:
                 network = own_network(self.network, encoder, classes, class_names, seed)
         observers = [ProgressLines(validated=validated)] if self.verbose else []
@@ -198,6 +214,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
         )
         self._finish(network, data)
+        if config.steps >= JUDGED_STEPS:
+            warn_unfitted(result.state.metrics[-1], data, stacklevel=4)
         log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + result.state.step
@@ -232,39 +250,67 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             return None
         return stratified_split(strata, test_fraction=min(fraction, MOST_EVALUATED / len(strata)), seed=seed)[1]
 
-    def _configuration(self, bits: int, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
-        steps = self._whole("steps", 1)
-        if isinstance(self.evaluate_every, str) and self.evaluate_every == "auto":
+    def _configuration(self, recipe: Recipe, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
+        steps = self._whole_or("steps", recipe.steps)
+        if is_auto(self.evaluate_every):
             every = max(1, steps // 20) if validated or self.verbose else steps
         else:
             every = self._whole("evaluate_every", 1, "'auto' or ")
-        width = self._resolved_width(bits, classes)
-        return RunConfig(
+        rate = self._number_or("learning_rate", recipe.learning_rate)
+        scores_rate = recipe.score_learning_rate
+        if scores_rate is not None and not is_auto(self.learning_rate):
+            scores_rate *= rate / recipe.learning_rate
+        if not is_auto(self.score_learning_rate):
+            scores_rate = self._number("score_learning_rate", "'auto' or ")
+        size = self._size(recipe, classes)
+        config = RunConfig(
             dataset="custom",
             method=self.method,
-            width=width,
-            depth=self._whole("depth", 1),
+            width=size.width,
+            depth=size.depth,
+            votes=size.votes,
             steps=steps,
             seed=seed + done,  # After a warm start the samples come in a new order.
             wiring_seed=seed,
             wiring=self.wiring,
-            batch_size=self._whole("batch_size", 1),
-            learning_rate=self._number("learning_rate"),
+            candidates=None if self.candidates is None else self._whole("candidates", 1, "None or "),
+            batch_size=self._whole_or("batch_size", recipe.batch_size),
+            learning_rate=rate,
+            score_learning_rate=scores_rate,
+            beta2=recipe.beta2,
             weight_decay=self._number("weight_decay"),
-            schedule=self.schedule,  # type: ignore[arg-type]  # any word: it is checked there
+            schedule=recipe.schedule if self.schedule == "auto" else self.schedule,  # type: ignore[arg-type]
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,
             validation_fraction=self._number("validation_fraction") if validated else 0.0,
             patience=self._whole("n_iter_no_change", 1) if validated else None,
-            **self._readout_fields(width // classes),
         )
+        return replace(config, **self._readout_fields(recipe, size.voters // classes))
 
-    def _resolved_width(self, bits: int, classes: int) -> int:
-        if isinstance(self.width, str) and self.width == "auto":
-            width = max(AUTO_WIDTH, AUTO_GATES_PER_CLASS * classes, -(-bits // 2))
-            return -(-width // classes) * classes
-        return self._whole("width", 1, "'auto' or ")
+    def _size(self, recipe: Recipe, classes: int) -> Size:
+        """Layers, gates and voters: what is asked for, else the recipe's, within the budget."""
+        budgeted = self.max_gates is not None or self.max_luts is not None
+        if budgeted and (not is_auto(self.width) or self.network is not None):
+            other = f"width={self.width!r}" if self.network is None else "a network of your own"
+            raise ValueError(f"max_gates and max_luts choose the width, got {other} too; leave one of them out")
+        votes = self._votes(recipe)
+        depth = self._whole_or("depth", recipe.depth)
+        if self.max_luts is not None and is_auto(self.votes):
+            votes, depth = "last", min(depth, 2) if is_auto(self.depth) else depth
+        width = self._whole_or("width", recipe.width)
+        if not budgeted:
+            return Size(width, depth, votes)
+        if votes == "last":  # as many gates in all, in fewer layers
+            width = width * recipe.depth // depth // classes * classes
+        limits = {name: getattr(self, name) for name in ("max_gates", "max_luts")}
+        for name, value in limits.items():
+            limits[name] = None if value is None else self._whole(name, 1, "None or ")
+        return largest_size(Size(width, depth, votes), classes, **limits, fixed_depth=not is_auto(self.depth))
+
+    def _votes(self, recipe: Recipe) -> str:
+        """Which layers vote; a readout that does not count in groups reads the last one."""
+        return recipe.votes if is_auto(self.votes) else self.votes
 
     def _proof_seconds(self) -> float | None:
         seconds = None if self.proof_seconds is None else self._number("proof_seconds", "None or ")
@@ -278,8 +324,19 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name} must be {otherwise}a whole number >= {least}, got {value!r}")
         return int(value)
 
+    def _whole_or(self, name: str, automatic: int) -> int:
+        return automatic if is_auto(getattr(self, name)) else self._whole(name, 1, "'auto' or ")
+
+    def _number_or(self, name: str, automatic: float) -> float:
+        return automatic if is_auto(getattr(self, name)) else self._number(name, "'auto' or ")
+
     def _number(self, name: str, otherwise: str = "") -> float:
         value = getattr(self, name)
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             raise ValueError(f"{name} must be {otherwise}a number, got {value!r}")
         return float(value)
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left open."""
+    return isinstance(value, str) and value == "auto"

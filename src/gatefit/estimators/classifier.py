@@ -14,9 +14,10 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from gatefit.encoders import Encoder
-from gatefit.estimators.base import LogicGateEstimator
+from gatefit.estimators.base import LogicGateEstimator, is_auto
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
+from gatefit.estimators.recipes import Recipe
 from gatefit.readouts import Readout
 
 
@@ -76,17 +77,20 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         *,
         method: str = "multilinear-covjac",
         width: int | str = "auto",
-        depth: int = 6,
-        steps: int = 1000,
-        batch_size: int = 512,
-        learning_rate: float = 0.05,
-        schedule: str = "constant",
+        depth: int | str = "auto",
+        steps: int | str = "auto",
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        schedule: str = "auto",
         weight_decay: float = 0.0,
         initialisation: str = "normal",
         temperature: float | None = None,
         readout: str | Callable[[int, int], Readout] = "group-sum",
         readout_temperature: float | str = "auto",
-        wiring: str = "auto",
+        wiring: str = "learned",
+        candidates: int | None = None,
+        votes: str = "auto",
+        score_learning_rate: float | str = "auto",
         encoder: Encoder | str = "auto",
         thresholds: int = 15,
         early_stopping: bool | str = "auto",
@@ -100,6 +104,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         proof_seconds: float | None = None,
         verbose: int = 0,
         network: MakeNetwork | None = None,
+        max_gates: int | None = None,
+        max_luts: int | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -113,6 +119,9 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             initialisation=initialisation,
             temperature=temperature,
             wiring=wiring,
+            candidates=candidates,
+            votes=votes,
+            score_learning_rate=score_learning_rate,
             encoder=encoder,
             thresholds=thresholds,
             early_stopping=early_stopping,
@@ -125,6 +134,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             proof_seconds=proof_seconds,
             verbose=verbose,
             network=network,
+            max_gates=max_gates,
+            max_luts=max_luts,
         )
         self.readout = readout
         self.readout_temperature = readout_temperature
@@ -179,12 +190,15 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         scores = self._scores(X)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
-        automatic = isinstance(self.readout_temperature, str) and self.readout_temperature == "auto"
-        # Three times the paper's rule of thumb: on small tables calm scores generalise better (see benchmarks).
-        temperature = math.sqrt(gates_per_class) if automatic else self._number("readout_temperature", "'auto' or ")
+    def _votes(self, recipe: Recipe) -> str:
+        # Only counts of votes are computed with the layers themselves; another readout reads the last layer.
+        counted = isinstance(self.readout, str) and self.readout == "group-sum"
+        return super()._votes(recipe) if counted or not is_auto(self.votes) else "last"
+
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
+        automatic = recipe.calm * math.sqrt(gates_per_class)
         named = self.readout if isinstance(self.readout, str) else "group-sum"
-        return {"readout": named, "readout_temperature": temperature}
+        return {"readout": named, "readout_temperature": self._number_or("readout_temperature", automatic)}
 
     def _own_readout(self, gates: int, classes: int) -> Readout | None:
         return None if isinstance(self.readout, str) else self.readout(gates, classes)

@@ -38,7 +38,8 @@ def new_network(
         config.depth,
         method=config.method,
         wiring=config.wiring,
-        wiring_options=WiringOptions(preferred=preferred, reach=config.reach),
+        wiring_options=WiringOptions(preferred=preferred, reach=config.reach, **config.wiring_options()),
+        votes=config.votes or "last",
         readout=readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         target_range=target_range,
@@ -50,6 +51,12 @@ def new_network(
     )
     network.gates()
     return network
+
+
+def voters(config: RunConfig) -> int:
+    """How many gates the readout of this configuration's network reads."""
+    assert config.width is not None, "resolved by the estimator"
+    return config.width * (config.depth if config.votes == "all" else 1)
 
 
 def own_network(
@@ -73,10 +80,12 @@ CONFIGURED: Final = (
     "method",
     "width",
     "depth",
+    "votes",
     "readout",
     "readout_temperature",
     "temperature",
     "wiring",
+    "candidates",
     "initialisation",
 )
 """The fields of a configuration that a network is made from, seeds aside."""

@@ -17,6 +17,7 @@ from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
+from gatefit.estimators.recipes import Recipe
 from gatefit.network import LogicNetwork
 from gatefit.readouts import RegressionReadout
 from gatefit.training.data import TrainingData
@@ -76,15 +77,18 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         *,
         method: str = "multilinear-covjac",
         width: int | str = "auto",
-        depth: int = 6,
-        steps: int = 1000,
-        batch_size: int = 512,
-        learning_rate: float = 0.05,
-        schedule: str = "constant",
+        depth: int | str = "auto",
+        steps: int | str = "auto",
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        schedule: str = "auto",
         weight_decay: float = 0.0,
         initialisation: str = "normal",
         temperature: float | None = None,
-        wiring: str = "auto",
+        wiring: str = "learned",
+        candidates: int | None = None,
+        votes: str = "auto",
+        score_learning_rate: float | str = "auto",
         encoder: Encoder | str = "auto",
         thresholds: int = 15,
         early_stopping: bool | str = "auto",
@@ -97,6 +101,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         proof_seconds: float | None = None,
         verbose: int = 0,
         network: MakeNetwork | None = None,
+        max_gates: int | None = None,
+        max_luts: int | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -110,6 +116,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             initialisation=initialisation,
             temperature=temperature,
             wiring=wiring,
+            candidates=candidates,
+            votes=votes,
+            score_learning_rate=score_learning_rate,
             encoder=encoder,
             thresholds=thresholds,
             early_stopping=early_stopping,
@@ -122,6 +131,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             proof_seconds=proof_seconds,
             verbose=verbose,
             network=network,
+            max_gates=max_gates,
+            max_luts=max_luts,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogicGateRegressor":
@@ -156,9 +167,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
     def _resume(self, network: LogicNetwork) -> None:
         """Take the readout back from the target's units to those of training."""
         readout = cast(RegressionReadout, network.readout)
-        readout.range.copy_(torch.tensor(TRAINED_RANGE))
+        readout.range.copy_(torch.tensor(network.configuration["target_range"]))
 
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
         return {"readout": "regression"}
 
 
