@@ -339,9 +339,10 @@ class ProvenanceFile(Observer):
 
     def __init__(self, folder: Path, *, share: float = 1.0) -> None:
         self.folder, self.share = folder, share
-        self._same_bits_on, self._threads = "", 0
+        self._same_bits_on = ""
         self._seconds: float | None = 0.0
         self._since = 0.0
+        self._threads = 0
 
     def _write(self) -> None:
         before, self._since = self._since, monotonic()
