@@ -110,8 +110,9 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 
 def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monkeypatch):
-    clock = itertools.count()
-    monkeypatch.setattr("gatefit.training.runs.monotonic", lambda: float(next(clock)))
+    clock, busy = itertools.count(), itertools.count(0, 2)
+    clocks = {"seconds": lambda: float(next(clock)), "processor_seconds": lambda: float(next(busy))}
+    monkeypatch.setattr("gatefit.training.runs.CLOCKS", clocks)
     calls = iter([False] * 30 + [True])
     execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls), threads=2)
     first = read_made(tmp_path)
@@ -121,7 +122,7 @@ def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monk
     assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(True)
     assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
     execute(CONFIG, folder=tmp_path)
-    assert read_made(tmp_path)["seconds"] == 7
+    assert (read_made(tmp_path)["seconds"], read_made(tmp_path)["processor_seconds"]) == (7, 14)
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
 

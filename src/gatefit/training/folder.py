@@ -64,12 +64,12 @@ def read_finished(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_made(folder: Path) -> dict[str, Any]:
-    """code_version, machine, seconds and threads, as far as the folder says."""
+    """code_version, machine, seconds (processor_seconds too) and threads, as far as the folder says."""
     try:
         made = json.loads((folder / MADE).read_text())
     except (OSError, ValueError):
         return {}
-    kinds = {"code_version": str, "machine": dict, "seconds": int | float, "threads": int}
+    kinds = {"code_version": str, "machine": dict, "seconds": int | float, "processor_seconds": int | float, "threads": int}
     known = made if isinstance(made, dict) else {}
     return {name: known[name] for name, kind in kinds.items() if isinstance(known.get(name), kind)}
 

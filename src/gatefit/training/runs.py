@@ -15,10 +15,10 @@ started with more steps.
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any, Final, TypeAlias
 
 from gatefit._requires import require
@@ -230,17 +230,17 @@ def execute_together(
         augmentation_of(configs[0], dataset)
         if configs[0].readout_temperature == "search":
             _check_search(configs, strategy)
-        searched = 0.0
+        searched = None
         if strategy.writes:
             finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
             if configs[0].readout_temperature == "search":
-                begun = monotonic()
+                begun = read_clocks()
                 try:
                     found = _searched(configs[0], folders[0], dataset, build, watching[0], should_stop, threads)
                 except SearchStoppedError:
                     return [Run(folders[0], configs[0], networks[0], TrainingResult(TrainingState(), False))]
                 networks = [build(_with_temperature(configs[0], found), dataset)]
-                searched = monotonic() - begun
+                searched = {name: now - begun[name] for name, now in read_clocks().items()}
         learners = [
             Learner(config, network, observers=own)
             for config, network, own in zip(configs, networks, watching, strict=True)
@@ -413,10 +413,20 @@ class MetricsFile(Observer):
         self._write(state)
 
 
+CLOCKS: Final[Mapping[str, Callable[[], float]]] = {"seconds": monotonic, "processor_seconds": process_time}
+"""What a run takes: time that passes, and time of processors, which a busy machine does not lengthen."""
+
+
+def read_clocks() -> dict[str, float]:
+    """The time by each clock."""
+    return {name: clock() for name, clock in CLOCKS.items()}
+
+
 class ProvenanceFile(Observer):
     """Keeps a run folder's made.json: what the run was made with, and how long it took.
 
-        {"code_version": "0.1.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5, "threads": 1}
+        {"code_version": "0.1.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5,
+         "processor_seconds": 12.1, "threads": 1}
 
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
     threads it was trained, on every machine that ``same_bits_on`` names. Version, machine and threads are the last that
@@ -425,21 +435,24 @@ class ProvenanceFile(Observer):
     it before its first step.
     """
 
-    def __init__(self, folder: Path, *, share: float = 1.0, before: float = 0.0) -> None:
-        self.folder, self.share, self.before = folder, share, before
-        self._same_bits_on, self._threads = "", 0
-        self._seconds: float | None = 0.0
-        self._since = 0.0
+    def __init__(self, folder: Path, *, share: float = 1.0, before: Mapping[str, float] | None = None) -> None:
+        self.folder, self.share, self.before = folder, share, before or dict.fromkeys(CLOCKS, 0.0)
+        self._same_bits_on = ""
+        self._spent: dict[str, float | None] = {}
+        self._since: dict[str, float] = {}
+        self._threads = 0
 
     def _write(self) -> None:
-        before, self._since = self._since, monotonic()
-        if self._seconds is not None:
-            self._seconds = round(self._seconds + (self._since - before) * self.share, 3)
+        before, self._since = self._since, read_clocks()
+        self._spent = {
+            name: None if spent is None else round(spent + (self._since[name] - before[name]) * self.share, 3)
+            for name, spent in self._spent.items()
+        }
         content = {
             "code_version": code_version(),
             "machine": machine(),
             "same_bits_on": self._same_bits_on,
-            "seconds": self._seconds,
+            **self._spent,
             "threads": self._threads,
         }
         write_atomically(self.folder / MADE, json.dumps(content, indent=2).encode(), sync=False)
@@ -447,8 +460,9 @@ class ProvenanceFile(Observer):
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
         self._same_bits_on, self._threads = same_bits_on(own_kernels_alone(network)), kernel_threads()
-        self._since = monotonic()
-        self._seconds = read_made(self.folder).get("seconds") if state.step else self.before
+        self._since = read_clocks()
+        earlier = read_made(self.folder) if state.step else self.before
+        self._spent = {name: earlier.get(name) for name in CLOCKS}
         self._write()
 
     def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
