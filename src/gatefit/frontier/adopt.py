@@ -60,5 +60,7 @@ def card(entry: Entry, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "luts": {target: each["tables"] for target, each in row["luts"].items()},
         "proofs": row["proofs"],
         "digest": row["digest"],
-        "made": {name: row[name] for name in ("finished", "code_version", "seconds", "threads", "cpu")},
+        "made": {
+            name: row[name] for name in ("finished", "code_version", "seconds", "processor_seconds", "threads", "cpu")
+        },
     }

@@ -77,7 +77,7 @@ def _place(dataset: str) -> tuple[int, str]:
 
 def _data_section(name: str, rows: Sequence[Row]) -> str:
     titles = ("row", "accuracy, %", "seeds", "live gates", "trained", "levels", "encoder", "readout", "LUT4", "LUT6",
-              "Xilinx LUT6", "seconds")  # fmt: skip
+              "Xilinx LUT6", "processor seconds")  # fmt: skip
     lines = [
         (
             row.entry.name,
@@ -189,9 +189,9 @@ def _luts(row: Row, target: str, figure: Callable[[dict[str, Any]], int | None])
 
 def _seconds(row: Row) -> str:
     threads = {seed["threads"] for seed in row.seeds}
-    if any(seed["seconds"] is None for seed in row.seeds):
+    if any(seed.get("processor_seconds") is None for seed in row.seeds):
         return "-"
-    text = ", ".join(f"{seed['seconds']:,.0f}" for seed in row.seeds)
+    text = ", ".join(f"{seed['processor_seconds']:,.0f}" for seed in row.seeds)
     if None in threads:
         return text
     words = " and ".join(map(str, sorted(threads)))

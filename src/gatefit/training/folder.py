@@ -69,7 +69,13 @@ def read_made(folder: Path) -> dict[str, Any]:
         made = json.loads((folder / MADE).read_text())
     except (OSError, ValueError):
         return {}
-    kinds = {"code_version": str, "machine": dict, "seconds": int | float, "processor_seconds": int | float, "threads": int}
+    kinds = {
+        "code_version": str,
+        "machine": dict,
+        "seconds": int | float,
+        "processor_seconds": int | float,
+        "threads": int,
+    }
     known = made if isinstance(made, dict) else {}
     return {name: known[name] for name, kind in kinds.items() if isinstance(known.get(name), kind)}
 
