@@ -6,7 +6,8 @@
 Every case runs in a process of its own, so that its peak memory is its own; a time is the least of its repeats. Ratios
 compare cases of the same run on the same number of threads. Bytes moved are those that no order of computation
 avoids if a layer does not fit the cache: forward reads its inputs and writes its outputs once, backward reads inputs
-and output gradients and writes input gradients once, all in float32.
+and output gradients and writes input gradients once, all in float32. Learned wiring is measured by
+``benchmarks.wiring``, through the training loop.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import wiring
 from benchmarks.machine import describe
 from gatefit.methods import METHODS
 
@@ -119,10 +121,14 @@ def main() -> None:
         print(f"{method}: {[round(t * 1e3, 2) for t in curves[method]]} ms at {WIDTHS}", flush=True)
     fits = {method: linear_fit(list(WIDTHS[3:]), times[3:]) for method, times in curves.items()}
     print(f"step time ~ width^slope: {json.dumps(fits)}")
+    learned = wiring.rows()
     RESULTS.mkdir(exist_ok=True)
-    content = {"machine": machine, "rows": rows, "widths": WIDTHS, "curves": curves, "fits": fits}
+    content = {"machine": machine, "rows": rows, "widths": WIDTHS, "curves": curves, "fits": fits, "wiring": learned}
     (RESULTS / "training.json").write_text(json.dumps(content, indent=1))
-    (RESULTS / "training.md").write_text(f"# Training step\n\n{text}\n\nStep time ~ width^slope: {json.dumps(fits)}\n")
+    (RESULTS / "training.md").write_text(
+        f"# Training step\n\n{text}\n\nStep time ~ width^slope: {json.dumps(fits)}\n\n"
+        f"## Learned wiring\n\n{wiring.table(learned)}\n"
+    )
     plot(curves, RESULTS / "training.svg")
 
 

@@ -21,14 +21,18 @@ from safetensors.numpy import load_file
 from patience import HANG
 
 METHODS = ("multilinear-covjac", "gumbel-st", "multilinear-ste", "soft-mix")
+LEARNED = ("multilinear-covjac/learned", "multilinear-ste/learned")
+"""With a wiring that learns and regrows every few steps."""
 EVERY = 25
 WORKER = f"""
 import sys
 from pathlib import Path
 from gatefit.training.config import RunConfig
 from gatefit.training.runs import execute
-config = RunConfig(dataset="monks-1", method=sys.argv[2], width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
-                   evaluate_every={EVERY}, seed=3, schedule=sys.argv[5], validation_fraction=0.25)
+method, _, wiring = sys.argv[2].partition("/")
+options = dict(wiring=wiring, votes="all", regrow_every=3, regrow_pool=20) if wiring else {{}}
+config = RunConfig(dataset="monks-1", method=method, width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
+                   evaluate_every={EVERY}, seed=3, schedule=sys.argv[5], validation_fraction=0.25, **options)
 execute(config, folder=Path(sys.argv[1]), threads=int(sys.argv[4]))
 """
 
@@ -103,12 +107,12 @@ def kill_after(folder: Path, method: str, steps: int, step: int, schedule: str =
     process.wait()
 
 
-def trial(workplace: Path, runs: int, seed: int, steps: int) -> tuple[int, int]:
+def trial(workplace: Path, runs: int, seed: int, steps: int, methods: tuple[str, ...] = METHODS) -> tuple[int, int]:
     """(kills that hit a running process, runs that ended differently)."""
     rng = random.Random(seed)
     expected = {}
-    for method in METHODS[: max(1, min(len(METHODS), runs))]:
-        folder = workplace / f"whole-{method}"
+    for method in methods[: max(1, min(len(methods), runs))]:
+        folder = workplace / f"whole-{method.replace('/', '-')}"
         complete(folder, method, steps)
         expected[method] = fingerprint(folder)
     kills = mismatches = 0
@@ -129,9 +133,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--learned", action="store_true", help="with a wiring that learns")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as workplace:
-        kills, mismatches = trial(Path(workplace), options.runs, options.seed, options.steps)
+        methods = LEARNED if options.learned else METHODS
+        kills, mismatches = trial(Path(workplace), options.runs, options.seed, options.steps, methods)
     print(f"{options.runs} runs, {kills} killed while running, {mismatches} mismatches")
     sys.exit(bool(mismatches))
 

@@ -23,6 +23,7 @@ from gatefit.training.data import DataOrder
 from gatefit.training.loop import Observer, train
 from gatefit.training.parallel import process_group
 from gatefit.training.runs import execute_together, training_data
+from gatefit.wirings import WiringOptions
 from patience import HANG, wait_until
 
 BASE = RunConfig(dataset="monks-2", width=68, depth=3, steps=30, batch_size=51, evaluate_every=10, seed=5)
@@ -42,6 +43,9 @@ CASES = {
     ),
     "more-processes-than-samples": replace(BASE, method="gumbel-st", batch_size=1),
     "weights": replace(BASE, method="multilinear-ste", seed=6),
+    "learned": replace(BASE, wiring="learned", votes="all", score_learning_rate=0.03, regrow_every=3, regrow_share=0.5),
+    "learned bits": replace(BASE, method="multilinear-ste", wiring="learned", regrow_every=3),
+    "learned by few": replace(BASE, wiring="learned", votes="all", batch_size=1, regrow_every=2),
     "validation": replace(BASE, method="gumbel-st", validation_fraction=0.3, patience=1, steps=60),
 }
 STOP_AT = 17
@@ -72,6 +76,9 @@ def parts_of(name, config=None):
         config.depth,
         method=config.method,
         readout=config.readout,
+        wiring=config.wiring,
+        wiring_options=WiringOptions(**config.wiring_options()),
+        votes=config.votes or "last",
         seed=config.seed,
         dtype=torch.float64,
         **config.method_options(),

@@ -11,6 +11,7 @@ from gatefit import LogicGateClassifier
 from gatefit.bits import PackedBatch, unpack
 from gatefit.circuit.simulate import scores as simulated_scores
 from gatefit.harden import harden
+from gatefit.methods import MultilinearCovJac
 from gatefit.network import LogicNetwork
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
@@ -66,8 +67,9 @@ def test_eval_is_the_circuit_that_harden_makes(method):
 
 @pytest.mark.parametrize("method", ["multilinear-covjac", "multilinear-ste"])
 @pytest.mark.parametrize("implementation", ["numba", "reference"])
-def test_regrowth_takes_the_node_that_brute_force_finds(method, implementation):
-    network, x = learned(method, regrow_share=1.0, regrow_every=1).double(), bits()
+@pytest.mark.parametrize("sampled", [None, 7, 1])
+def test_regrowth_takes_the_node_that_brute_force_finds(method, implementation, sampled):
+    network, x = learned(method, regrow_share=1.0, regrow_every=1, regrow_pool=sampled).double(), bits()
     network.implementation = implementation
     target = torch.zeros(len(x), dtype=torch.int64)
     network.before_step(0, 10)
@@ -78,8 +80,12 @@ def test_regrowth_takes_the_node_that_brute_force_finds(method, implementation):
     assert sorted(watch.gradients) == [0, 1]
     network.after_step(torch.optim.Adam(network.parameters()))
     for number, layer in enumerate(network.gate_layers):
-        pool = watch.pools[number]
-        values = torch.from_numpy(unpack(pool)).double().T if isinstance(pool, PackedBatch) else pool
+        pool, size = watch.pools[number], layer.inputs
+        given = torch.from_numpy(unpack(pool)).double().T if isinstance(pool, PackedBatch) else pool
+        offered = watch.nodes[number]
+        assert len(given) == (sampled or size)
+        values = torch.zeros(size, len(x), dtype=torch.float64)
+        values[slice(None) if offered is None else offered] = given
         nodes, scores = before[number].flatten(0, 1), kept[number].flatten(0, 1)
         after, now = layer.wiring.candidates.flatten(0, 1), layer.wiring.scores.detach().flatten(0, 1)
         for row, gradient in zip(watch.inputs[number], watch.gradients[number], strict=True):
@@ -208,6 +214,7 @@ def test_a_saved_network_is_made_again():
         ({"candidates": 0}, "candidates=1 to 20 nodes"),
         ({"regrow_share": -0.1}, "regrow_share must be a number from 0 to 1, got -0.1"),
         ({"regrow_every": -1}, "regrow_every must be a number of steps >= 0, got -1"),
+        ({"regrow_pool": 0}, "regrow_pool must be a number of nodes >= 1, got 0; regrow_every=0 never regrows"),
         (
             {"widths": (31, 32)},
             r"layers that vote together need widths that are multiples of 3 classes, got \[31, 32\]",
@@ -217,6 +224,50 @@ def test_a_saved_network_is_made_again():
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         learned(**options)
+
+
+def test_regrowth_with_one_node_to_read_is_refused():
+    with pytest.raises(
+        ValueError, match="regrowth needs at least two nodes to choose among, got a layer that can read 1"
+    ):
+        learned(inputs=1)
+    assert learned(inputs=1, regrow_every=0).gate_layers[0].wiring.committed().max() == 0
+
+
+class Blind(MultilinearCovJac):
+    """Gates that do not look at what they read: their output is a constant that is learned."""
+
+    name = "blind"
+
+    def coefficients(self):
+        return super().coefficients() * torch.tensor([1.0, 0.0, 0.0, 0.0])
+
+
+class Cut(MultilinearCovJac):
+    """Gates whose output is cut off from what they read."""
+
+    name = "cut"
+    activation_name = None
+
+    def activation(self, z):
+        return (z > 0.5).to(z.dtype)
+
+
+class Learnt(MultilinearCovJac):
+    """The same, but for what the gates learn themselves."""
+
+    name = "learnt"
+    activation_name = None
+
+    def activation(self, z):
+        return (z > 0.5).to(z.dtype) + self.latent[:, 0]
+
+
+@pytest.mark.parametrize("method", [Blind, Cut, Learnt])
+def test_a_method_without_a_gradient_to_its_inputs_cannot_learn_its_wiring(method):
+    network = LogicNetwork(20, 3, [30, 30], method=method, wiring="learned")
+    with pytest.raises(ValueError, match=f"the method '{method.name}' gives no gradient to the inputs of its gates"):
+        train(config(steps=3), network, data())
 
 
 @pytest.mark.parametrize(

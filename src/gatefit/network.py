@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.layers import LAYERS, GateLayer, Layer
-from gatefit.layers.gates import saved_method, saved_pairs
+from gatefit.layers.gates import no_gradient_to_inputs, saved_method, saved_pairs
 from gatefit.methods import Method, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
@@ -178,6 +178,7 @@ class LogicNetwork(Implemented):
         self.layers = nn.ModuleList(layers)
         self._known_stack: Stack | None = None
         self.watch: Watch | None = None
+        self._begins = False
         self.readout.to(self.dtype)
         self.implementation = implementation
         self.configuration: dict[str, Any] = {
@@ -314,23 +315,45 @@ class LogicNetwork(Implemented):
 
     def before_step(self, step: int, steps: int) -> None:
         """Before step ``step`` of ``steps``, counted from 0: ask wirings which gradients they want to see."""
+        self._begins = step == 0
         inputs = [layer.wiring.watched(step, steps) for layer in self.gate_layers]
-        self.watch = Watch(inputs) if any(map(len, inputs)) else None
+        nodes = [
+            layer.wiring.offered(step) if len(own) else None
+            for layer, own in zip(self.gate_layers, inputs, strict=True)
+        ]
+        self.observe(Watch(inputs, nodes) if any(map(len, inputs)) else None)
+
+    def observe(self, watch: Watch | None) -> None:
+        """Write down what ``watch`` asks for when the next pass is differentiated."""
+        self.watch = watch
         for number, layer in enumerate(self.gate_layers):
             # Heeded where layers are called one by one; a stack as a whole is given the watch itself.
-            layer.note = partial(note_gradients, self.watch, number) if len(inputs[number]) and self.watch else None
+            wanted = watch is not None and len(watch.inputs[number])
+            layer.note = partial(note_gradients, watch, number) if watch is not None and wanted else None
 
     def after_step(self, optimiser: torch.optim.Optimizer) -> None:
         """After the optimiser's step: wirings change what they choose from."""
-        watch, self.watch = self.watch, None
+        if self._begins:
+            self._check_gradients_of_wirings()
+        watch = self.watch
         if watch is None:
             return
+        self.observe(None)
         for number, layer in enumerate(self.gate_layers):
-            layer.note = None
             if number in watch.gradients:
                 choices = layer.wiring.candidates_and_scores()
                 moments = {} if choices is None else optimiser.state.get(choices[1], {})
-                layer.wiring.regrow(watch.inputs[number], watch.gradients[number], watch.pools[number], moments)
+                seen = watch.inputs[number], watch.nodes[number], watch.gradients[number], watch.pools[number]
+                layer.wiring.regrow(*seen, moments)
+
+    def _check_gradients_of_wirings(self) -> None:
+        """Refuse to train wirings that cannot learn: after the first step, where gradients are kept here at all."""
+        if all(parameter.grad is None for parameter in self.parameters()):
+            return
+        for layer in self.gate_layers:
+            gradients = [parameter.grad for parameter in layer.wiring.parameters()]
+            if gradients and all(each is None or not each.any() for each in gradients):
+                raise ValueError(no_gradient_to_inputs(layer.method))
 
     def _deployed_scores(self, x: Batch) -> Tensor:
         check_batch(x, self.inputs)

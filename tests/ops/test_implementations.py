@@ -162,14 +162,38 @@ def learned_stack(case: dict[str, Any], generator: torch.Generator, dtype: torch
     }
 
 
+def best_candidates(case: tuple[int, int], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    shape = (2, *case)
+    # Few different scores: the first of equal ones is the best.
+    return {
+        "candidates": torch.randint(1000, shape, generator=generator, dtype=torch.int32),
+        "scores": normal(generator, dtype, *shape).round(),
+    }
+
+
 def best_nodes(case: tuple[int, int, int, bool], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
     inputs, nodes, batch, packed = case
     bits = torch.rand(batch, nodes, generator=generator) < 0.5
     present = torch.stack([torch.randperm(nodes, generator=generator)[: min(3, nodes)] for _ in range(inputs)])
+    present[:, -1] = torch.where(torch.rand(inputs, generator=generator) < 0.5, -1, present[:, -1])
     return {
         "gradients": normal(generator, dtype, inputs, batch),
         "pool": pack(bits.numpy()) if packed else normal(generator, dtype, nodes, batch),
         "present": present,
+    }
+
+
+def replace_lowest(case: tuple[int, int, bool], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    gates, count, moments = case
+    shape = (2, gates, count)
+    inputs = torch.randperm(2 * gates, generator=generator)[: max(1, gates)]
+    return {
+        "candidates": torch.randint(1000, shape, generator=generator, dtype=torch.int32),
+        "scores": normal(generator, dtype, *shape),
+        "moments": [normal(generator, dtype, *shape), normal(generator, dtype, *shape).abs()] if moments else [],
+        "inputs": inputs,
+        "nodes": torch.randint(-1, 5, inputs.shape, generator=generator),
+        "offset": 1.0,
     }
 
 
@@ -211,10 +235,17 @@ OPERATIONS: dict[str, Operation] = {
             {**case, "candidates": count, "boolean": boolean}
             for case in STACKS
             if case["wiring"] == "random"
-            for count in (1, 3, 8)
+            for count in (1, 3, 4, 8, 16)
             for boolean in (False, True)
         ],
         true_gradient=False,
+    ),
+    "learned_stack.BEST_CANDIDATES": Operation(
+        best_candidates,
+        [(gates, count) for gates in (1, 130) for count in (1, 3, 8)],
+        exact=True,
+        true_gradient=False,
+        dtypes=(torch.float64,),
     ),
     "regrowth.BEST_NODES": Operation(
         best_nodes,
@@ -227,6 +258,11 @@ OPERATIONS: dict[str, Operation] = {
         exact=True,
         true_gradient=False,
         dtypes=(torch.float64,),
+    ),
+    "regrowth.REPLACE_LOWEST": Operation(
+        replace_lowest,
+        [(gates, count, moments) for gates in (1, 130) for count in (1, 3, 8) for moments in (False, True)],
+        true_gradient=False,
     ),
     "gumbel.FILL": Operation(
         gumbel, (1, 255, 256, 257, 80_000), exact=True, true_gradient=False, dtypes=(torch.float32,)

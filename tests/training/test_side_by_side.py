@@ -14,10 +14,14 @@ from gatefit.training.folder import RunFolderError, locked, read_made
 from gatefit.training.loop import Learner, Observer, train, train_together
 from gatefit.training.runs import execute, execute_together
 from gatefit.training.side_by_side import NotSideBySideError, SideBySide
+from gatefit.wirings import WiringOptions
 from kill_resume import fingerprint_of_checkpoint
 
 INPUTS, WIDTH = 17, 50
 BASE = RunConfig(dataset="custom", width=WIDTH, depth=3, steps=30, evaluate_every=10, batch_size=70, schedule="cosine")
+
+
+LEARNED = {"wiring": "learned", "score_learning_rate": 0.03, "regrow_every": 4, "regrow_share": 0.4}
 
 
 def data():
@@ -29,7 +33,17 @@ def data():
 def make(config):
     options = config.method_options()
     return LogicNetwork(
-        INPUTS, 2, WIDTH, 3, method=config.method, seed=config.seed, wiring_seed=config.wiring_seed, **options
+        INPUTS,
+        2,
+        WIDTH,
+        3,
+        method=config.method,
+        wiring=config.wiring,
+        wiring_options=WiringOptions(**config.wiring_options()),
+        votes=config.votes or "last",
+        seed=config.seed,
+        wiring_seed=config.wiring_seed,
+        **options,
     )
 
 
@@ -51,8 +65,11 @@ def train_side_by_side(configs, networks, *, folders=None, observers=None, **opt
         {"method": "iwp", "corner_activation": "sin01"},
         {"method": "iwp-ste"},
         {"method": "iwp-ste", "corner_activation": "sigmoid"},
+        {"votes": "all"},
+        {**LEARNED},
+        {**LEARNED, "votes": "all", "method": "multilinear-ste", "candidates": 4},
     ],
-    ids=lambda o: "-".join(o.values()),
+    ids=lambda o: "-".join(map(str, o.values())),
 )
 def test_same_bits_as_alone(tmp_path, options):
     configs = [replace(BASE, seed=s, wiring_seed=s % 2, **options) for s in range(3)]
@@ -81,8 +98,9 @@ def test_layers_of_several_widths_have_the_same_bits_as_alone():
         assert all(torch.equal(v, network.state_dict()[k]) for k, v in alone.state_dict().items())
 
 
-def test_stopped_and_resumed_together_or_apart(tmp_path):
-    configs = [replace(BASE, seed=s, method="gumbel-st") for s in range(2)]
+@pytest.mark.parametrize("options", [{"method": "gumbel-st"}, LEARNED], ids=["fixed", "learned"])
+def test_stopped_and_resumed_together_or_apart(tmp_path, options):
+    configs = [replace(BASE, seed=s, wiring_seed=s, **options) for s in range(2)]
     folders = [tmp_path / str(s) for s in range(2)]
     calls = iter([False] * 13 + [True])
     stopped = train_side_by_side(configs, [make(c) for c in configs], folders=folders, should_stop=lambda: next(calls))
@@ -92,6 +110,18 @@ def test_stopped_and_resumed_together_or_apart(tmp_path):
     whole = make(configs[1])
     train(configs[1], whole, data())
     assert all(torch.equal(v, whole.state_dict()[k]) for k, v in apart.state_dict().items())
+
+
+def test_learned_wirings_stopped_together_go_on_together(tmp_path):
+    configs = [replace(BASE, seed=s, wiring_seed=s, **LEARNED) for s in range(2)]
+    folders, calls = [tmp_path / str(s) for s in range(2)], iter([False] * 13 + [True])
+    train_side_by_side(configs, [make(c) for c in configs], folders=folders, should_stop=lambda: next(calls))
+    together = [make(config) for config in configs]
+    train_side_by_side(configs, together, folders=folders)
+    for config, network in zip(configs, together, strict=True):
+        alone = make(config)
+        train(config, alone, data())
+        assert all(torch.equal(v, network.state_dict()[k]) for k, v in alone.state_dict().items())
 
 
 def test_bad_input_is_refused():
@@ -105,10 +135,12 @@ def test_bad_input_is_refused():
         network = LogicNetwork(INPUTS, 2, WIDTH, 3, method=method, **options)
         with pytest.raises(NotSideBySideError, match=r"a method that learns every gate by "):
             train_side_by_side([replace(BASE, method=method, **options)], [network])
-    for shape in ({"votes": "all"}, {"reads": [[0], [1], [0, 2]]}):
-        network = LogicNetwork(INPUTS, 2, WIDTH, 3, **shape)
-        with pytest.raises(NotSideBySideError, match=r"needs plain stacks of gates"):
-            train_side_by_side([BASE], [network])
+    odd = replace(BASE, **LEARNED, candidates=5)
+    with pytest.raises(NotSideBySideError, match=r"scores of a learned wiring that are a multiple of 16"):
+        train_side_by_side([odd], [make(odd)])
+    skipping = LogicNetwork(INPUTS, 2, WIDTH, 3, reads=[[0], [1], [0, 2]])
+    with pytest.raises(NotSideBySideError, match=r"needs plain stacks of gates"):
+        train_side_by_side([BASE], [skipping])
     patient = replace(BASE, patience=1, validation_fraction=0.1)
     with pytest.raises(NotSideBySideError, match=r"needs patience=None"):
         train_side_by_side([patient], [make(BASE)])

@@ -56,7 +56,7 @@ class GateLayer(Layer):
     ) -> None:
         super().__init__()
         self.inputs, self.outputs = inputs, gates
-        self.wiring = make_wiring(wiring, wiring_context or WiringContext(inputs, gates, generator))
+        self.wiring = make_wiring(wiring, wiring_context or WiringContext(inputs, gates, generator)).to(dtype)
         self.register_buffer("owners", None if owners is None else _checked_owners(owners, gates))
         rows = gates if self.owners is None else int(self.owners.max()) + 1
         self.method = resolve_method(method)(rows, generator=generator, dtype=dtype, **method_options)
@@ -81,7 +81,10 @@ class GateLayer(Layer):
             # The gates' own inputs side by side: gate i reads nodes i and gates + i.
             x = torch.cat([first.T, second.T]).T
             pairs = torch.arange(2 * self.gates, dtype=torch.int32, device=x.device).view(2, self.gates)
-        return trained_output(x, pairs, self.method, owners=self.owners, implementation=self.implementation)
+        z = trained_output(x, pairs, self.method, owners=self.owners, implementation=self.implementation)
+        if self.wiring.learns and x.requires_grad and not z.requires_grad:
+            raise ValueError(no_gradient_to_inputs(self.method))
+        return z
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """The method's in training; the deployed gates' in eval."""
@@ -154,6 +157,14 @@ class GateLayer(Layer):
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""
         return f"inputs={self.inputs}, gates={self.gates}"
+
+
+def no_gradient_to_inputs(method: Method) -> str:
+    """What to say where a wiring that learns has nothing to learn from."""
+    return (
+        f"the method {method.name!r} gives no gradient to the inputs of its gates, so a wiring that learns cannot: "
+        "use a fixed one (wiring='unique'), or a method whose output is differentiable in what its gates read"
+    )
 
 
 def trained_output(

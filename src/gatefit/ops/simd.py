@@ -10,7 +10,9 @@ A vector of many samples is a value of its own, where a loop would leave the cho
     load(array, i, tile)        array[i], array[i + 1], ...: as many as the tile has samples
     store(array, i, v)
     spread(x, tile)             x in every lane
-    v + w, v * w                as operators; a product and a sum are fused where the processor can
+    v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can
+    group_sums(v, group)        in every lane the sum of its group of neighbours; ``group`` has a zero for each of them
+    group_tops(v, group)        in every lane the largest of its group
     where(bits, v, w)           lane k is v's where bit k of the unsigned integer is set, else w's
     add_sums(array, i, p, q, r, s)   the four sums over lanes, added to array[i], ..., array[i + 3]
     prefetch(array, i)          array[i] will be needed soon
@@ -226,6 +228,52 @@ def _multiply(v, w):
     if isinstance(v, Lanes) and v == w:
         return lambda v, w: _times(v, w)  # noqa: PLW0108 -- likewise
     return None
+
+
+@intrinsic
+def _over(typing_context, v, w):
+    return v(v, w), lambda context, builder, signature, arguments: builder.fdiv(*arguments)
+
+
+@overload(operator.truediv)
+def _divide(v, w):
+    if isinstance(v, Lanes) and v == w:
+        return lambda v, w: _over(v, w)  # noqa: PLW0108 -- likewise
+    return None
+
+
+def _grouped(builder, v, size, combine):
+    """Combine each lane with the others of its group, by halves: all lanes of a group end with the same number."""
+    apart = 1
+    while apart < size:
+        v = combine(v, _shuffled(builder, v, v, [lane ^ apart for lane in range(v.type.count)]))
+        apart *= 2
+    return v
+
+
+@intrinsic
+def group_sums(typing_context, v, group):
+    """Sums over groups of neighbours, as many as a power of two."""
+    size = len(group)
+
+    def generate(context, builder, signature, arguments):
+        return _grouped(builder, arguments[0], size, builder.fadd)
+
+    return v(v, group), generate
+
+
+@intrinsic
+def group_tops(typing_context, v, group):
+    """The largest of groups of neighbours, as many as a power of two."""
+    size = len(group)
+
+    def generate(context, builder, signature, arguments):
+        def larger(v, w):
+            return builder.select(builder.fcmp_ordered(">", v, w), v, w)
+
+        return _grouped(builder, arguments[0], size, larger)
+
+    return v(v, group), generate
 
 
 @intrinsic

@@ -121,13 +121,16 @@ class NetworkConfig(Section):
         None
     )
     regrow_every: Annotated[
-        int | None, _help("learned wiring: steps between regrowths of candidates, 0 for never (default 10)")
+        int | None, _help("learned wiring: steps between regrowths of candidates, 0 for never (default 5)")
     ] = None
     regrow_share: Annotated[
         float | None, _help("learned wiring: share of the gate inputs that are regrown at a time (default 0.3)")
     ] = None
     regrow_until: Annotated[
         float | None, _help("learned wiring: part of training after which candidates stay (default 0.7)")
+    ] = None
+    regrow_pool: Annotated[
+        int | None, _help("learned wiring: nodes that are compared at each regrowth, drawn at random (default 64)")
     ] = None
     votes: Annotated[str | None, _help("layers that vote: last (default) or all")] = None
     readout: Annotated[str, _help("group-sum or linear")] = "group-sum"
@@ -242,7 +245,7 @@ class NetworkConfig(Section):
         return options
 
 
-WIRING_OPTIONS: Final = ("candidates", "regrow_every", "regrow_share", "regrow_until")
+WIRING_OPTIONS: Final = ("candidates", "regrow_every", "regrow_share", "regrow_until", "regrow_pool")
 """Fields of a network that are its learned wiring's."""
 METHOD_OPTIONS: Final = (
     "sigma", "temperature", "backward_basis", "epsilon", "corner_activation", "snap", "surrogate", "noise_scale",

@@ -334,7 +334,7 @@ def _step(
     optimiser.step()
     for each in learners:
         if isinstance(each.network, LogicNetwork):
-            each.network.after_step(optimiser)
+            each.network.after_step(each.optimiser)
     for each, value in zip(learners, losses, strict=True):
         state = each.state
         state.step, state.loss_sum, state.loss_count = step + 1, state.loss_sum + value, state.loss_count + 1

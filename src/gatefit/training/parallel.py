@@ -3,6 +3,7 @@
     process r of R   rows [r B/R, (r+1) B/R) of the batch, in the order that one process reads
     gradient         ∂L = Σ_r (W_r / W) ∂L_r        W_r: the samples (or weights) in part r;  one all-reduce a step
     step             the same Adam step in every process, on the same parameters, with the same noise
+    regrowth         from all parts' notes, which every process is given: the same candidates everywhere
 
 So the result is that of one process up to the order in which a batch is summed. The first process, the leader,
 evaluates and writes; the others hold the same network and wait. A checkpoint says nothing of how many processes wrote
@@ -31,7 +32,10 @@ import torch.distributed as dist
 from jaxtyping import Int64
 from torch import Tensor
 
+from gatefit.bits import PackedBatch
 from gatefit.network import LogicNetwork
+from gatefit.ops.batches import as_float
+from gatefit.ops.learned_stack import Watch
 from gatefit.training.checkpoint import checkpoint_name
 from gatefit.training.data import TrainingData
 from gatefit.training.loop import Learner, NothingToTrainError, Strategy, batch_loss, evaluation, record
@@ -70,11 +74,6 @@ class ProcessGroup(Strategy):
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """All begin with what the leader has: its newest checkpoint, or else its first parameters."""
         (learner,) = learners
-        if isinstance(learner.network, LogicNetwork) and learner.network.wiring_parameters():
-            raise ValueError(
-                "a wiring that learns is trained by one process: each would regrow other candidates from its part of "
-                "the batch; start it without torchrun, with --threads"
-            )
         if learner.folder is not None and not self.writes:
             raise ValueError(
                 f"process {self.rank} was given the folder {learner.folder}; only the first process writes"
@@ -115,7 +114,24 @@ class ProcessGroup(Strategy):
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
         self._stopping = bool(bucket[-1] > 0)
+        if isinstance(network, LogicNetwork) and network.watch is not None:
+            self._gather_watched(network.watch, len(indices))
         return [float(bucket[-2])]
+
+    def _gather_watched(self, watch: Watch, batch: int) -> None:
+        """Of all samples what was written down of a part, in the order of the batch: all regrow the same candidates."""
+        places = [slice(rank * batch // self.size, (rank + 1) * batch // self.size) for rank in range(self.size)]
+        # A process without samples has noted one that counts nothing, and whose gradient is 0.
+        sizes = [max(1, place.stop - place.start) for place in places]
+        for layer, gradients in sorted(watch.gradients.items()):
+            pool = watch.pools[layer]
+            values = as_float(pool, gradients.dtype).T if isinstance(pool, PackedBatch) else pool
+            own = torch.cat([gradients, values])
+            own = torch.nn.functional.pad(own, (0, max(sizes) - own.shape[1])).contiguous()
+            everyone = [torch.empty_like(own) for _ in sizes]
+            self._collective(dist.all_gather, everyone, own)
+            whole = torch.cat([part[:, :size] for part, size in zip(everyone, sizes, strict=True)], dim=1)
+            watch.gradients[layer], watch.pools[layer] = whole.split([len(gradients), len(values)])
 
     def evaluate(self, learner: Learner, data: TrainingData) -> dict[str, Any]:
         """The leader evaluates and tells the others, who take over its parameters.
@@ -124,7 +140,7 @@ class ProcessGroup(Strategy):
         """
         network, moments = learner.network, learner.optimiser.state
         own = [moments[p][name] for p in network.parameters() for name in sorted(moments[p])]
-        self._copy_from_leader([*network.parameters(), *own])
+        self._copy_from_leader([*network.parameters(), *network.buffers(), *own])
         if self.writes:
             row = evaluation(network, data, learner.state)
             self._send(json.dumps(row).encode())

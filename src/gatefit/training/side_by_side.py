@@ -18,6 +18,7 @@ from jaxtyping import Int64
 
 from gatefit.network import LogicNetwork
 from gatefit.ops.batches import side_by_side as batches_side_by_side
+from gatefit.ops.learned_stack import Watch
 from gatefit.readouts import GroupSum
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
@@ -46,7 +47,7 @@ class SideBySide(Strategy):
             raise NotSideBySideError(
                 f"runs side by side must stand at the same step, got {sorted(steps)}; train these one by one"
             )
-        self.common = _block_diagonal(networks).train()
+        self.common, self.regrown = _block_diagonal(networks).train(), False
         optimiser = make_optimiser(learners[0].config, self.common)
         _share(networks, [each.optimiser for each in learners], self.common, optimiser, learners[0].state.step)
         return optimiser
@@ -55,6 +56,16 @@ class SideBySide(Strategy):
         self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
     ) -> list[float]:
         """The losses; the gradient of their sum is left in the common parameters."""
+        networks = [each.network for each in learners if isinstance(each.network, LogicNetwork)]
+        watches = [network.watch for network in networks if network.watch is not None]
+        if self.regrown:
+            for whole, *parts in zip(*(network.gate_layers for network in (self.common, *networks)), strict=True):
+                whole.wiring.follow([part.wiring for part in parts])
+        # Which steps regrow is a matter of the configuration, which is the same for all.
+        self.regrown = bool(watches)
+        sizes = [[getattr(layer, name) for layer in networks[0].gate_layers] for name in ("inputs", "gates")]
+        watch = Watch.side_by_side(watches, *sizes) if watches else None
+        self.common.observe(watch)
         bits = [
             data.train.training_batch(indices, seed=each.config.seed, step=each.state.step)
             for each, indices in zip(learners, batches, strict=True)
@@ -65,6 +76,8 @@ class SideBySide(Strategy):
             weights = None if data.train_weights is None else data.train_weights[each]
             losses.append(loss_of(own, data.train_targets[each], weights, self.common.implementation))
         torch.stack(losses).sum().backward()
+        if watch is not None:
+            watch.hand_back(watches, *sizes)
         return [float(loss.detach()) for loss in losses]
 
     def end(self, learners: Sequence[Learner]) -> None:
@@ -78,10 +91,10 @@ def _block_diagonal(networks: Sequence[LogicNetwork]) -> LogicNetwork:
     first, blocks = networks[0], len(networks)
     assert isinstance(first.readout, GroupSum)
     wirings = []
-    for i, layer in enumerate(first.gate_layers):
-        offsets = [s * layer.inputs for s in range(blocks)]
-        own = [network.gate_layers[i].wiring.committed() for network in networks]
-        wirings.append(torch.cat([wiring + o for wiring, o in zip(own, offsets, strict=True)], dim=1))
+    for layer, *others in zip(*(network.gate_layers for network in networks), strict=True):
+        joined = layer.wiring.beside([other.wiring for other in others])
+        assert joined is not None
+        wirings.append(joined)
     configuration = {
         **first.configuration,
         "method": type(first.gate_layers[0].method),
@@ -108,21 +121,23 @@ def _share(
     """Make each seed's parameters and moments views of the common ones, after copying what was restored."""
     for place, whole in enumerate(common.parameters()):
         own = [list(network.parameters())[place] for network in networks]
+        # Along the gates, which is where the whole is larger.
+        dim = next((i for i, (all_, one) in enumerate(zip(whole.shape, own[0].shape, strict=True)) if all_ != one), 0)
         if step:
             restored = [o.state[p] for o, p in zip(optimisers, own, strict=True)]
             optimiser.state[whole] = {
-                name: torch.cat([r[name] for r in restored]) if name.startswith("exp_") else restored[0][name]
+                name: torch.cat([r[name] for r in restored], dim) if name.startswith("exp_") else restored[0][name]
                 for name in restored[0]
             }
         else:
             moments = {name: torch.zeros_like(whole) for name in ("exp_avg", "exp_avg_sq")}
             optimiser.state[whole] = {"step": torch.tensor(0.0), **moments}
         for s, parameter in enumerate(own):
-            rows = slice(s * parameter.shape[0], (s + 1) * parameter.shape[0])
-            parameter.data = whole.data[rows]
+            size = parameter.shape[dim]
+            parameter.data = whole.data.narrow(dim, s * size, size)
             optimisers[s].state[parameter] = {
                 # The number of steps is one tensor for all of them: a checkpoint of a block has it too.
-                name: value[rows] if name.startswith("exp_") else value
+                name: value.narrow(dim, s * size, size) if name.startswith("exp_") else value
                 for name, value in optimiser.state[whole].items()
             }
 
@@ -131,8 +146,8 @@ def _checked(configs: Sequence[RunConfig], networks: Sequence[object]) -> list[L
     own = [each for each in networks if isinstance(each, LogicNetwork)]
     if not configs or len(own) < len(networks) or not all(map(can_lie_side_by_side, own)):
         raise NotSideBySideError(
-            "side by side needs plain stacks of gates with readout='group-sum' and a method that learns every gate by "
-            "itself; train these runs one by one"
+            "side by side needs plain stacks of gates with readout='group-sum', a method that learns every gate by "
+            "itself, and scores of a learned wiring that are a multiple of 16; train these runs one by one"
         )
     for config in configs:
         if config.patience is not None:
@@ -148,8 +163,8 @@ def can_lie_side_by_side(network: LogicNetwork) -> bool:
 
     Not with parameters that a layer or a readout shares among its gates, and not with torch's sigmoid on activations
     (the free variants), which rounds an element by its place in the array. Only plain stacks of gates are laid out: no
-    layers of another kind, no skips, no layers that vote together, no wiring that learns.
+    layers of another kind, no skips, no wiring of your own that learns and cannot be joined.
     """
-    plain = not {"layers", "reads", "votes"} & network.configuration.keys() and type(network.readout) is GroupSum
+    plain = not {"layers", "reads"} & network.configuration.keys() and type(network.readout) is GroupSum
     layers = network.gate_layers
-    return plain and all(layer.method.independent_gates and not layer.wiring.learns for layer in layers)
+    return plain and all(layer.method.independent_gates and layer.wiring.beside([]) is not None for layer in layers)

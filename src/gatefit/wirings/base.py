@@ -8,6 +8,7 @@ A wiring of your own is a subclass whose constructor takes a ``WiringContext``: 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ class WiringOptions:
     """"auto": inputs of the network that most gates of the first layer read; None: all alike."""
     candidates: int | None = None
     """"learned": nodes that each gate input chooses among; None: eight, or all where there are fewer."""
-    regrow_every: int = 10
+    regrow_every: int = 5
     """"learned": steps between regrowths of candidates; 0: never."""
     regrow_share: float = 0.3
     """"learned": the share of gate inputs that are looked at each time."""
@@ -41,6 +42,8 @@ class WiringOptions:
     """"learned": the part of training after which candidates stay."""
     regrow_offset: float = 1.0
     """"learned": how far below its input's best score a new candidate begins."""
+    regrow_pool: int | None = None
+    """"learned": nodes that are compared at each regrowth, drawn at random; None: 64, or all where there are fewer."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,36 @@ class Wiring(Implemented, ABC):
         """Gate inputs (side · gates + gate) whose gradients ``regrow`` wants to see of step ``step`` of ``steps``."""
         return np.empty(0, np.int64)
 
+    def offered(self, step: int) -> Int64[np.ndarray, " nodes"] | None:
+        """Nodes, in rising order, whose values ``regrow`` wants to see of that step; None: of all."""
+        return None
+
     def regrow(
         self,
         watched: Int64[np.ndarray, " watched"],
+        nodes: Int64[np.ndarray, " nodes"] | None,
         gradients: Float[Tensor, "watched batch"],
-        pool: PackedBatch | Float[Tensor, "inputs batch"],
+        pool: PackedBatch | Float[Tensor, "nodes batch"],
         moments: dict[str, Any],
     ) -> int:
-        """After a step: change what is chosen from, knowing the gradients and the values of all nodes."""
+        """After a step: change what is chosen from, knowing the watched inputs' gradients and the nodes' values."""
         return 0
+
+    def beside(self, others: "Sequence[Wiring]") -> "Wiring | None":
+        """This wiring and others of its kind as one: each block's inputs come after those of the blocks before it.
+
+        None: they cannot be joined, as those that learn cannot unless they say how. What the whole learns are their
+        parameters side by side along the gates.
+        """
+        if self.learns:
+            return None
+        parts = [self, *others]
+        starts = np.cumsum([0, *(part.inputs for part in parts)])
+        pairs = [part.committed() + int(start) for part, start in zip(parts, starts[:-1], strict=True)]
+        return FixedWiring(torch.cat(pairs, dim=1), int(starts[-1]))
+
+    def follow(self, parts: "Sequence[Wiring]") -> None:
+        """Of a wiring made by ``beside``: take over what ``regrow`` has changed in the wirings that it was made of."""
 
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from gatefit.ops.batches import Batch
 from gatefit.ops.implementations import Implementation
-from gatefit.ops.learned_stack.numba import learned_stack_numba
-from gatefit.ops.learned_stack.reference import learned_stack_reference
+from gatefit.ops.learned_stack.numba import best_candidates_numba, learned_stack_numba
+from gatefit.ops.learned_stack.reference import best_candidates_reference, learned_stack_reference
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.stacks import Stack
 
@@ -27,8 +27,22 @@ LEARNED_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
     "reference": learned_stack_reference,
     "numba": learned_stack_numba,
 }
+BEST_CANDIDATES: Final[dict[str, Callable[..., Tensor]]] = {
+    "reference": best_candidates_reference,
+    "numba": best_candidates_numba,
+}
 
-__all__ = ["LEARNED_STACKS", "Watch", "learned_stack"]
+__all__ = ["BEST_CANDIDATES", "LEARNED_STACKS", "Watch", "best_candidates", "learned_stack"]
+
+
+def best_candidates(
+    candidates: Int[Tensor, "2 gates candidates"],
+    scores: Float[Tensor, "2 gates candidates"],
+    *,
+    implementation: Implementation,
+) -> Int[Tensor, "2 gates"]:
+    """The candidate with the highest score of each input, the first of equal ones."""
+    return implementation.choose(BEST_CANDIDATES)(candidates, scores)
 
 
 def learned_stack(

@@ -1,7 +1,7 @@
 """Learned stacks compiled: the gradients of all candidates in the pass that has their values in the cache.
 
-    soft      tiles of 32 samples go through all layers and back, as in ``soft_stack``, the pool's rows as floats
-    Boolean   64 samples a word forward; on the way back bits select lanes, as in ``boolean_stack``
+    soft      words of 64 samples go through all layers and back, as in ``soft_stack``, the pool's rows as floats
+    Boolean   bits forward; on the way back they select lanes, as in ``boolean_stack``
     q_k       four candidates at a time: a product (a choice, where the pool is bits) and a sum over lanes each
 
 Layers read any node any number of times, so their inputs' gradients are added row by row. Sums are cut by the size of
@@ -22,20 +22,41 @@ from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.boolean_stack.numba import MASKS, add_group_counts
 from gatefit.ops.learned_stack.watch import Watch
-from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.simd import (
+    add_sums,
+    exp_of_negative,
+    group_sums,
+    group_tops,
+    load,
+    samples,
+    spread,
+    store,
+    where,
+    wide_vectors,
+)
+from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_schedule import check_range
 from gatefit.ops.stack_tiles import add_group_sums, from_tiles, inlined, kernel, run, slices, spread_groups, to_tiles
 from gatefit.ops.stacks import Stack, at_places
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
-TILE: Final = (0, 0)
+TILE: Final = (0, 0, 0, 0)
 SAMPLES: Final = samples(TILE)
-"""Of candidates' sums the part over lanes weighs as much as the products: twice the width of a soft stack's tile."""
+"""A word's. Of candidates' sums the part over lanes weighs as much as the products of 32 samples, so a tile is four
+times as wide as a soft stack's, though 4,000 gates are 1 MB then and leave the second-level cache."""
 
-GATES, START, POOL, VOTES, CANDIDATES, SCORES_START, WATCHED, KEPT = range(8)
+ROW: Final = (0,)
+ROW_LANES: Final = samples(ROW)
+GROUPS: Final = {count: (0,) * count for count in (4, 8, 16)}
+"""Numbers of candidates of which a vector holds whole inputs."""
+SCORE_ROWS: Final = 4096
+"""Inputs whose scores' gradients a thread computes at a time."""
+
+GATES, START, POOL, VOTES, CANDIDATES, SCORES_START, WATCHED, OFFERED, OFFERED_START = range(9)
 """Columns of the table of layers: how many gates, the first one's number, nodes to read, whether it votes, how many
-candidates an input has, where their sums begin, whether inputs are watched, whether its outputs are a watched pool."""
+candidates an input has, where their sums begin, whether inputs are watched, how many nodes' values are kept for them,
+where these begin."""
 
 
 @inlined
@@ -46,10 +67,10 @@ def _polynomial(c, k, u, v):
 
 
 @kernel
-def _forward_bits(x, shift, pairs, c, z):
+def _forward_bits(x, pairs, c, z):
     wide_vectors()
     for k in range(uint32(pairs.shape[1])):
-        u, v = x[uint32(pairs[0, k])] >> shift, x[uint32(pairs[1, k])] >> shift
+        u, v = x[uint32(pairs[0, k])], x[uint32(pairs[1, k])]
         z_00 = c[k, 0]
         z_10, z_01 = z_00 + c[k, 1], z_00 + c[k, 2]
         z_11 = z_10 + (c[k, 2] + c[k, 3])
@@ -66,23 +87,12 @@ def _forward_rows(x, pairs, c, z):
         store(z, int64(k) * SAMPLES, _polynomial(c, k, u, v))
 
 
-@kernel
-def _add_groups(gradient, rows):
-    """Each row of a group gets the group's gradient, beside what it has."""
-    wide_vectors()
-    size = rows.size // gradient.size
-    for group in range(gradient.size // SAMPLES):
-        d = load(gradient, group * SAMPLES, TILE)
-        for row in range(group * size, (group + 1) * size):
-            store(rows, row * SAMPLES, load(rows, row * SAMPLES, TILE) + d)
-
-
 @inlined
-def _sums_of_bits(x, shift, nodes, d, zero, q, at):
+def _sums_of_bits(x, nodes, d, zero, q, at):
     """q += Σ over lanes of d where the candidate's bit is set, four candidates at a time."""
     for j in range(0, nodes.size, 4):
-        n_0, n_1 = x[uint32(nodes[j])] >> shift, x[uint32(nodes[j + 1])] >> shift
-        n_2, n_3 = x[uint32(nodes[j + 2])] >> shift, x[uint32(nodes[j + 3])] >> shift
+        n_0, n_1 = x[uint32(nodes[j])], x[uint32(nodes[j + 1])]
+        n_2, n_3 = x[uint32(nodes[j + 2])], x[uint32(nodes[j + 3])]
         add_sums(q, at + j, where(n_0, d, zero), where(n_1, d, zero), where(n_2, d, zero), where(n_3, d, zero))
 
 
@@ -105,15 +115,18 @@ def _note(watched, side, k, gates, d, notes, at):
 
 
 @kernel
-def _backward_bits(x, shift, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
-    """A layer whose pool is bits; ``below`` is empty where nothing there wants a gradient."""
+def _backward_bits(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
+    """A layer whose pool is bits; ``below`` is empty where nothing there wants a gradient.
+
+    ``delta`` has a row for each gate, or for each group of neighbours that share one: votes alone need no more.
+    """
     wide_vectors()
     zero = spread(dc.dtype.type(0), TILE)
-    gates, width = pairs.shape[1], nodes.shape[2]
+    gates, width, share = pairs.shape[1], nodes.shape[2], pairs.shape[1] * SAMPLES // delta.size
     for k in range(gates):
-        u, v = x[uint32(pairs[0, k])] >> shift, x[uint32(pairs[1, k])] >> shift
+        u, v = x[uint32(pairs[0, k])], x[uint32(pairs[1, k])]
         c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
-        d = load(delta, int64(k) * SAMPLES, TILE)
+        d = load(delta, int64(k // share) * SAMPLES, TILE)
         add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
         to_u, to_v = c_1 * d, c_2 * d
         to_u, to_v = where(v, to_u + c_12 * d, to_u), where(u, to_v + c_12 * d, to_v)
@@ -122,8 +135,8 @@ def _backward_bits(x, shift, pairs, nodes, c, delta, below, dc, q, watched, note
             store(below, place, load(below, place, TILE) + to_u)
             place = int64(pairs[1, k]) * SAMPLES
             store(below, place, load(below, place, TILE) + to_v)
-        _sums_of_bits(x, shift, nodes[0, k], to_u, zero, q, int64(k) * width)
-        _sums_of_bits(x, shift, nodes[1, k], to_v, zero, q, int64(gates + k) * width)
+        _sums_of_bits(x, nodes[0, k], to_u, zero, q, int64(k) * width)
+        _sums_of_bits(x, nodes[1, k], to_v, zero, q, int64(gates + k) * width)
         _note(watched, 0, k, gates, to_u, notes, at)
         _note(watched, 1, k, gates, to_v, notes, at)
 
@@ -131,11 +144,11 @@ def _backward_bits(x, shift, pairs, nodes, c, delta, below, dc, q, watched, note
 @kernel
 def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
     wide_vectors()
-    gates, width = pairs.shape[1], nodes.shape[2]
+    gates, width, share = pairs.shape[1], nodes.shape[2], pairs.shape[1] * SAMPLES // delta.size
     for k in range(gates):
         c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
         first, second = int64(pairs[0, k]) * SAMPLES, int64(pairs[1, k]) * SAMPLES
-        d, u, v = load(delta, int64(k) * SAMPLES, TILE), load(x, first, TILE), load(x, second, TILE)
+        d, u, v = load(delta, int64(k // share) * SAMPLES, TILE), load(x, first, TILE), load(x, second, TILE)
         d_u, d_v = d * u, d * v
         to_u, to_v = c_1 * d + c_12 * d_v, c_2 * d + c_12 * d_u
         store(below, first, load(below, first, TILE) + to_u)
@@ -159,22 +172,21 @@ def _layer(layers, layer, nodes, q, watched):
 
 @kernel
 def _soft_forward(words, layers, pairs, c, activations, scores, begin, end):
-    """Tiles begin to end: the sums over groups of the layers that vote."""
-    for tile in range(begin, end):
-        scores[tile] = 0
-        _soft_forward_tile(words, layers, pairs, c, activations, scores[tile], tile)
+    """Words begin to end: the sums over groups of the layers that vote."""
+    for word in range(begin, end):
+        scores[word] = 0
+        _soft_forward_word(words[word], layers, layers.shape[0], pairs, c, activations, scores[word])
 
 
 @kernel
-def _soft_forward_tile(words, layers, pairs, c, activations, scores, tile):
-    """All layers of one tile, their rows one layer after another in ``activations``."""
-    x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-    for layer in range(layers.shape[0]):
+def _soft_forward_word(x, layers, depth, pairs, c, activations, scores):
+    """The first ``depth`` layers of one word, their rows one layer after another in ``activations``."""
+    for layer in range(depth):
         start = layers[layer, START]
         stop = start + layers[layer, GATES]
         z = activations[start * SAMPLES : stop * SAMPLES]
         if layer == 0:
-            _forward_bits(x, shift, pairs[:, start:stop], c[start:stop], z)
+            _forward_bits(x, pairs[:, start:stop], c[start:stop], z)
         else:
             below = activations[layers[layer - 1, START] * SAMPLES : start * SAMPLES]
             _forward_rows(below, pairs[:, start:stop], c[start:stop], z)
@@ -182,46 +194,53 @@ def _soft_forward_tile(words, layers, pairs, c, activations, scores, tile):
             add_group_sums(z, scores, TILE)
 
 
+@inlined
+def _first_gradient(votes, gradient, rows):
+    """What a layer's gradients begin with: the votes' where it votes, else nothing."""
+    if votes:
+        spread_groups(gradient, rows, TILE)
+    else:
+        rows[:] = 0
+
+
 @kernel
 def _soft_backward(
-    words, layers, pairs, nodes, c, activations, delta, spare, gradient, dc, q, watched, notes, kept, begin, end
-):
-    """dc and q: the sums over tiles begin to end."""
+    words, layers, pairs, nodes, c, activations, delta, spare, gradient, dc, q, watched, notes, offered, kept,
+    begin, end,
+):  # fmt: skip
+    """dc and q: the sums over words begin to end."""
     dc[:] = 0
     q[:] = 0
-    for tile in range(begin, end):
-        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
-        _soft_forward_tile(words, layers, pairs, c, activations, gradient[tile][:0], tile)
-        here, there = delta, spare
+    for word in range(begin, end):
         last = layers.shape[0] - 1
-        spread_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES], TILE)
+        _soft_forward_word(words[word], layers, last, pairs, c, activations, gradient[word][:0])
+        above, here, there = gradient[word], delta, spare
         for layer in range(last, -1, -1):
             start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             if layer == 0:
                 _backward_bits(
-                    x, shift, pairs[:, start:stop], own, c[start:stop], here, there[:0], dc[start:stop], sums,
-                    seen, notes, tile * SAMPLES,
+                    words[word], pairs[:, start:stop], own, c[start:stop], above, here[:0], dc[start:stop], sums,
+                    seen, notes, word * SAMPLES,
                 )  # fmt: skip
                 break
             below = activations[layers[layer - 1, START] * SAMPLES : start * SAMPLES]
-            there[: pool * SAMPLES] = 0
+            to_below = here[: pool * SAMPLES]
+            _first_gradient(layers[layer - 1, VOTES], gradient[word], to_below)
             _backward_rows(
-                below, pairs[:, start:stop], own, c[start:stop], here, there, dc[start:stop], sums,
-                seen, notes, tile * SAMPLES,
+                below, pairs[:, start:stop], own, c[start:stop], above, to_below, dc[start:stop], sums,
+                seen, notes, word * SAMPLES,
             )  # fmt: skip
-            if layers[layer - 1, KEPT]:
-                _keep(below, kept[layers[layer - 1, START] : start], tile)
-            if layers[layer - 1, VOTES]:
-                _add_groups(gradient[tile], there[: pool * SAMPLES])
-            here, there = there, here
+            first, count = layers[layer, OFFERED_START], layers[layer, OFFERED]
+            _keep(below, offered[first : first + count], kept[first : first + count], word)
+            above, here, there = to_below, there, here
 
 
 @kernel
-def _keep(rows, kept, tile):
-    """The tile's values of all nodes, for whoever looks for better ones."""
-    for node in range(kept.shape[0]):
+def _keep(rows, nodes, kept, word):
+    """The word's values of some nodes, for whoever looks for better ones."""
+    for place in range(nodes.size):
         for sample in range(SAMPLES):
-            kept[node, tile * SAMPLES + sample] = rows[node * SAMPLES + sample]
+            kept[place, word * SAMPLES + sample] = rows[int64(nodes[place]) * SAMPLES + sample]
 
 
 @kernel
@@ -245,46 +264,72 @@ def _boolean_forward(words, layers, pairs, kinds, bits, scores, begin, end):
 
 @kernel
 def _boolean_backward(words, layers, pairs, nodes, c, bits, delta, spare, gradient, dc, q, watched, notes, begin, end):
-    """dc and q: the sums over tiles begin to end, from the bits of the forward pass."""
+    """dc and q: the sums over words begin to end, from the bits of the forward pass."""
     dc[:] = 0
     q[:] = 0
-    for tile in range(begin, end):
-        word, shift = tile * SAMPLES // 64, np.uint64(tile * SAMPLES % 64)
-        here, there = delta, spare
-        last = layers.shape[0] - 1
-        spread_groups(gradient[tile], here[: layers[last, GATES] * SAMPLES], TILE)
-        for layer in range(last, -1, -1):
+    for word in range(begin, end):
+        above, here, there = gradient[word], delta, spare
+        for layer in range(layers.shape[0] - 1, -1, -1):
             start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             x = words[word] if layer == 0 else bits[word, layers[layer - 1, START] : start]
-            below = there[: pool * SAMPLES] if layer else there[:0]
-            below[:] = 0
+            to_below = here[: pool * SAMPLES] if layer else here[:0]
+            if layer:
+                _first_gradient(layers[layer - 1, VOTES], gradient[word], to_below)
             _backward_bits(
-                x, shift, pairs[:, start:stop], own, c[start:stop], here, below, dc[start:stop], sums,
-                seen, notes, tile * SAMPLES,
+                x, pairs[:, start:stop], own, c[start:stop], above, to_below, dc[start:stop], sums,
+                seen, notes, word * SAMPLES,
             )  # fmt: skip
-            if layer == 0:
-                break
-            if layers[layer - 1, VOTES]:
-                _add_groups(gradient[tile], below)
-            here, there = there, here
+            above, here, there = to_below, there, here
+
+
+@simd
+def _exponentials(values):
+    wide_vectors()
+    for i in range(values.size):
+        values[i] = exp_of_negative(values[i])
 
 
 @kernel
-def _score_gradients(scores, q, gradient):
-    """∂L/∂s_k = w_k (q_k - Σ_j w_j q_j) of each row; q has columns beyond the candidates, which do not count."""
-    for row in range(scores.shape[0]):
+def _score_gradients(scores, parts, group, gradient):
+    """∂L/∂s_k = w_k (q_k - Σ_j w_j q_j), q the sum of the parts in their order; as many candidates as ``group`` has.
+
+    All are flat, of whole vectors: ``scores``, ``gradient`` (inputs * candidates), ``parts`` (slices, the same).
+    """
+    wide_vectors()
+    minus = spread(gradient.dtype.type(-1), ROW)
+    for i in range(0, scores.size, ROW_LANES):
+        s = load(scores, i, ROW)
+        store(gradient, i, s + minus * group_tops(s, group))
+    _exponentials(gradient)
+    for i in range(0, scores.size, ROW_LANES):
+        w, q = load(gradient, i, ROW), load(parts[0], i, ROW)
+        for part in range(1, parts.shape[0]):
+            q = q + load(parts[part], i, ROW)
+        total = group_sums(w, group)
+        mean = group_sums(w * q, group) / total
+        store(gradient, i, w / total * (q + minus * mean))
+
+
+@kernel
+def _score_gradients_of_any(scores, parts, gradient):
+    """The same for other numbers of candidates; ``scores`` (inputs, candidates), ``parts`` may have further columns."""
+    inputs, count = scores.shape
+    for row in range(inputs):
         top = scores[row, 0]
-        for k in range(1, scores.shape[1]):
+        for k in range(1, count):
             top = max(top, scores[row, k])
         total, mean = top - top, top - top
-        for k in range(scores.shape[1]):
+        for k in range(count):
+            q = parts[0, row, k]
+            for part in range(1, parts.shape[0]):
+                q += parts[part, row, k]
             w = exp_of_negative(scores[row, k] - top)
-            gradient[row, k] = w
+            gradient[row, k] = q
             total += w
-            mean += w * q[row, k]
+            mean += w * q
         mean /= total
-        for k in range(scores.shape[1]):
-            gradient[row, k] = gradient[row, k] / total * (q[row, k] - mean)
+        for k in range(count):
+            gradient[row, k] = exp_of_negative(scores[row, k] - top) / total * (gradient[row, k] - mean)
 
 
 class _Plan:
@@ -304,25 +349,33 @@ class _Plan:
         widths = [0 if each is None else each.shape[2] for each in padded]
         sizes = np.cumsum([0, *(0 if each is None else each.size for each in padded)])
         self.nodes = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in padded if each is not None)])
-        watched = [0 if watch is None else len(watch.inputs[layer]) for layer in range(len(pools))]
-        kept = [layer + 1 < len(pools) and watched[layer + 1] > 0 for layer in range(len(pools))]
+        watch = Watch([np.empty(0, np.int64)] * len(pools)) if watch is None else watch
+        watched = [len(inputs) for inputs in watch.inputs]
+        # The first layer's pool is the batch itself, and a Boolean layer's the bits of the forward pass.
+        self.offered = [
+            watch.offered(layer, pools[layer]).astype(np.int32) if watched[layer] else np.empty(0, np.int32)
+            for layer in range(len(pools))
+        ]
+        offers = np.cumsum([0, 0, *(nodes.size for nodes in self.offered[1:])])
         self.layers = np.array(
             [
-                [gates, starts[i], pools[i], i + 1 in stack.votes, widths[i], sizes[i], watched[i] > 0, kept[i]]
+                [
+                    gates, starts[i], pools[i], i + 1 in stack.votes, widths[i], sizes[i], watched[i] > 0,
+                    offers[i + 1] - offers[i], offers[i],
+                ]
                 for i, gates in enumerate(stack.widths)
             ],
             dtype=np.int64,
-        )
+        )  # fmt: skip
         self.watched = np.full(2 * self.gates, -1, dtype=np.int32)
         self.notes_of: list[slice] = []
         rows = 0
         for layer, count in enumerate(watched):
             self.notes_of.append(slice(rows, rows + count))
-            if watch is not None and count:
-                self.watched[2 * starts[layer] + watch.inputs[layer]] = np.arange(rows, rows + count)
+            self.watched[2 * starts[layer] + watch.inputs[layer]] = np.arange(rows, rows + count)
             rows += count
         self.rows = rows
-        self.starts, self.sizes, self.widths, self.kept, self.dtype = starts, sizes, widths, kept, dtype
+        self.starts, self.sizes, self.widths, self.offers, self.dtype = starts, sizes, widths, offers, dtype
 
 
 def _filled_up(nodes: Int[np.ndarray, "2 gates candidates"]) -> Int[np.ndarray, "2 gates filled"]:
@@ -340,54 +393,50 @@ class _LearnedStack(torch.autograd.Function):
         c = np.concatenate([tensor.detach().numpy() for tensor in coefficients])
         words = x.words.shape[0]
         parts = slices(words)
-        size = SAMPLES if kinds is None else 64
-        found = np.empty((words * 64 // size, plan.columns * size), dtype=plan.dtype)
+        found = np.empty((words, plan.columns * SAMPLES), dtype=plan.dtype)
         bits = workspace.array((0 if kinds is None else words, plan.gates), np.uint64)
 
         def task(place: int) -> None:
             begin, end = parts[place]
             if kinds is None:
                 activations = workspace.array((plan.gates * SAMPLES,), plan.dtype)
-                a_word = 64 // SAMPLES
-                _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, a_word * begin, a_word * end)
+                _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, begin, end)
             else:
                 _boolean_forward(x.words, plan.layers, plan.pairs, kinds, bits, found, begin, end)
 
         run(task, len(parts), plan.gates * x.samples if kinds is None else 4 * plan.gates * words)
         ctx.x, ctx.plan, ctx.c, ctx.bits, ctx.watch, ctx.soft, ctx.depth = x, plan, c, bits, watch, kinds is None, depth
         ctx.scores = [tensor.detach() for tensor in scores]
-        return from_tiles(found, x.samples, size)
+        return from_tiles(found, x.samples, SAMPLES)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, plan, c = ctx.x, ctx.plan, ctx.c
         words = x.words.shape[0]
-        a_word = 64 // SAMPLES
-        gradient = to_tiles(gradients[0], words * a_word, SAMPLES)
+        gradient = to_tiles(gradients[0], words, SAMPLES)
         parts = slices(words)
         dc = workspace.array((len(parts), plan.gates, 4), plan.dtype)
         q = workspace.array((len(parts), plan.nodes.size), plan.dtype)
-        notes = np.empty((plan.rows, words * 64), dtype=plan.dtype)
-        kept = np.empty((plan.gates if any(plan.kept) else 0, words * 64), dtype=plan.dtype)
+        notes = workspace.array((plan.rows, words * SAMPLES), plan.dtype)
+        kept = workspace.array((int(plan.offers[-1]) if ctx.soft else 0, words * SAMPLES), plan.dtype)
+        offered = np.concatenate([np.empty(0, np.int32), *plan.offered[1:]])
 
         def task(place: int) -> None:
             begin, end = parts[place]
-            delta, spare = (workspace.array((plan.widest * SAMPLES,), plan.dtype) for _ in range(2))
-            shared = (delta, spare, gradient, dc[place], q[place], plan.watched, notes)
+            size = plan.widest * SAMPLES
+            room = workspace.array((2 * size + plan.starts[-2] * SAMPLES * ctx.soft,), plan.dtype)
+            shared = (room[:size], room[size : 2 * size], gradient, dc[place], q[place], plan.watched, notes)
             if ctx.soft:
-                activations = workspace.array((plan.gates * SAMPLES,), plan.dtype)
+                activations = room[2 * size :]
                 _soft_backward(
-                    x.words, plan.layers, plan.pairs, plan.nodes, c, activations, *shared, kept,
-                    a_word * begin, a_word * end,
-                )  # fmt: skip
-            else:
-                _boolean_backward(
-                    x.words, plan.layers, plan.pairs, plan.nodes, c, ctx.bits, *shared, a_word * begin, a_word * end
+                    x.words, plan.layers, plan.pairs, plan.nodes, c, activations, *shared, offered, kept, begin, end
                 )
+            else:
+                _boolean_backward(x.words, plan.layers, plan.pairs, plan.nodes, c, ctx.bits, *shared, begin, end)
 
         run(task, len(parts), plan.gates * x.samples)
-        total, sums = _added(dc), _added(q)
+        total = _added(dc)
         if ctx.watch is not None:
             _hand_over(ctx.watch, plan, x, notes, kept, ctx.bits)
         to_coefficients = [
@@ -396,12 +445,28 @@ class _LearnedStack(torch.autograd.Function):
         to_scores, learned = [], iter(ctx.scores)
         for layer, width in enumerate(plan.widths):
             if width:
-                own = next(learned)
-                rows = own.reshape(-1, own.shape[2]).numpy()
-                result = np.empty_like(rows)
-                _score_gradients(rows, sums[plan.sizes[layer] : plan.sizes[layer + 1]].reshape(-1, width), result)
-                to_scores.append(torch.from_numpy(result.reshape(own.shape)))
+                own = q[:, plan.sizes[layer] : plan.sizes[layer + 1]]
+                to_scores.append(_to_scores(next(learned), own.reshape(len(parts), -1, width)))
         return None, None, None, None, None, *to_coefficients, *to_scores
+
+
+def _to_scores(scores: Tensor, parts: np.ndarray) -> Tensor:
+    """One layer's gradients of scores from the slices' q (slices, inputs, filled-up candidates)."""
+    count = scores.shape[2]
+    result = workspace.tensor(tuple(scores.shape), scores.dtype)
+    given, gradient = (each.reshape(-1, count).numpy() for each in (scores, result))
+    blocks = range(0, len(given), SCORE_ROWS)
+
+    def task(block: int) -> None:
+        here = slice(blocks[block], blocks[block] + SCORE_ROWS)
+        s, q, d = given[here], parts[:, here], gradient[here]
+        if count in GROUPS and s.size % ROW_LANES == 0:
+            _score_gradients(s.reshape(-1), q.reshape(len(parts), -1), GROUPS[count], d.reshape(-1))
+        else:
+            _score_gradients_of_any(s, q, d)
+
+    run(task, len(blocks), 8 * given.size)
+    return result
 
 
 def _added(parts: np.ndarray) -> np.ndarray:
@@ -419,13 +484,33 @@ def _hand_over(
         if rows.stop > rows.start:
             watch.gradients[layer] = torch.from_numpy(notes[rows, : x.samples])
             if layer == 0:
-                watch.pools[layer] = x
+                watch.pools[layer] = PackedBatch(x.words.take(plan.offered[0], axis=1), x.samples)
             elif bits.size:
-                watch.pools[layer] = PackedBatch(
-                    np.ascontiguousarray(bits[:, plan.starts[layer - 1] : plan.starts[layer]]), x.samples
-                )
+                own = bits[:, plan.starts[layer - 1] : plan.starts[layer]]
+                watch.pools[layer] = PackedBatch(own.take(plan.offered[layer], axis=1), x.samples)
             else:
-                watch.pools[layer] = torch.from_numpy(kept[plan.starts[layer - 1] : plan.starts[layer], : x.samples])
+                own = kept[plan.offers[layer] : plan.offers[layer + 1], : x.samples]
+                watch.pools[layer] = torch.from_numpy(own)
+
+
+@kernel
+def _best(nodes, scores, best):
+    for row in range(nodes.shape[0]):
+        place, top = 0, scores[row, 0]
+        for k in range(1, nodes.shape[1]):
+            higher = scores[row, k] > top
+            place, top = k if higher else place, scores[row, k] if higher else top
+        best[row] = nodes[row, place]
+
+
+def best_candidates_numba(
+    candidates: Int[Tensor, "2 gates candidates"], scores: Float[Tensor, "2 gates candidates"]
+) -> Int[Tensor, "2 gates"]:
+    """In one pass."""
+    best = torch.empty(candidates.shape[:2], dtype=candidates.dtype)
+    given = (each.detach().reshape(-1, each.shape[2]).numpy() for each in (candidates, scores))
+    _best(*given, best.view(-1).numpy())
+    return best
 
 
 def learned_stack_numba(

@@ -25,6 +25,13 @@ def read_candidates(
     return x[:, best] + (mixture - mixture.detach())
 
 
+def best_candidates_reference(
+    candidates: Int[Tensor, "2 gates candidates"], scores: Float[Tensor, "2 gates candidates"]
+) -> Int[Tensor, "2 gates"]:
+    """The candidates at the scores' argmax."""
+    return candidates.gather(2, scores.argmax(2, keepdim=True)).squeeze(2)
+
+
 def polynomial(
     a: Float[Tensor, "batch gates"], b: Float[Tensor, "batch gates"], c: Float[Tensor, "gates 4"]
 ) -> Float[Tensor, "batch gates"]:
@@ -72,7 +79,7 @@ def note_gradients(
 ) -> None:
     """Of a layer that reads a and b among the nodes x: write down what is watched, when the gradient comes."""
     width, inputs = a.shape[1], torch.from_numpy(watch.inputs[layer]).to(a.device)
-    watch.pools[layer] = x.detach().T
+    watch.pools[layer] = x.detach().T[torch.from_numpy(watch.offered(layer, x.shape[1])).to(x.device)]
     watch.gradients[layer] = torch.empty(len(inputs), a.shape[0], dtype=a.dtype, device=a.device)
 
     def store(gradient: Tensor, side: int) -> None:

@@ -1,10 +1,13 @@
-"""The search compiled: four inputs at a time against a block of nodes that stays in the cache; no sum is stored.
+"""The search compiled: four inputs at a time against 32 nodes, whose sums stay in registers; no sum is stored.
 
-Sums are over sixteen samples at a time, then over lanes: the same for any number of threads, each of which takes
-inputs of its own.
+    values    (blocks of 32 nodes, batch, 32)     bits are laid out as numbers, so that a product serves all pools
+
+Sums are over one sample after another, for any number of threads and any width of registers; each thread takes inputs
+of its own.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -14,80 +17,77 @@ from numba import int64
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
-from gatefit.ops.simd import add_sums, load, samples, spread, where, wide_vectors
-from gatefit.ops.stack_tiles import inlined, kernel, run
+from gatefit.ops.simd import kernel as simd
+from gatefit.ops.simd import load, samples, spread, store, wide_vectors
+from gatefit.ops.stack_tiles import kernel, run
+from gatefit.ops.workspace import workspace
 
-TILE: Final = (0,)
-SAMPLES: Final = samples(TILE)
+TILE: Final = (0, 0)
+NODES: Final = samples(TILE)
 TOGETHER: Final = 4
 SHARE: Final = 64
-"""Inputs that a thread takes at a time."""
-BLOCK: Final = 128
-"""Nodes that all of these inputs are compared with before the next ones: 128 kB of floats for a batch of 256."""
+"""Inputs that a thread takes at a time: it compares all of them with a block of nodes, 32 kB for a batch of 256."""
 
 
-@inlined
-def _keep_least(sums, node, present, begin, at, best, found):
-    for j in range(TOGETHER):
-        if sums[j] < best[at - begin + j]:
-            is_candidate = False
-            for k in range(present.shape[1]):
-                is_candidate |= present[at + j, k] == node
-            if not is_candidate:
-                best[at - begin + j] = sums[j]
-                found[at + j] = node
+@simd
+def _lay_out_bits(words, values, begin, end):
+    """``words`` (words, nodes) of a packed batch; blocks begin to end."""
+    wide_vectors()
+    batch, one, zero = values.shape[1], values.dtype.type(1), values.dtype.type(0)
+    own = np.empty(NODES, np.uint64)
+    for block in range(begin, end):
+        count = min(NODES, words.shape[1] - block * NODES)
+        for word in range(words.shape[0]):
+            own[:] = 0
+            own[:count] = words[word, block * NODES : block * NODES + count]
+            for sample in range(min(64, batch - word * 64)):
+                row, bit = values[block, word * 64 + sample], np.uint64(1) << np.uint64(sample)
+                for node in range(NODES):
+                    row[node] = one if own[node] & bit else zero
+
+
+@simd
+def _lay_out_rows(rows, values, begin, end):
+    """``rows`` (nodes, batch); blocks begin to end."""
+    for block in range(begin, end):
+        first = block * NODES
+        for node in range(NODES):
+            for sample in range(rows.shape[1]):
+                values[block, sample, node] = rows[first + node, sample] if first + node < rows.shape[0] else 0
 
 
 @kernel
-def _among_bits(words, gradients, present, found, begin, end):
-    """``words`` (words, nodes); inputs begin to end, a multiple of four."""
+def _search(values, gradients, present, found, begin, end):
+    """Inputs begin to end, a multiple of four; ``values`` (blocks, batch, 32), zeros beyond the last node."""
     wide_vectors()
     zero = spread(gradients.dtype.type(0), TILE)
-    size = gradients.shape[1]
-    flat = gradients.ravel()
-    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(end - begin, gradients.dtype)
-    nodes = words.shape[1]
-    for block in range(0, nodes, BLOCK):
+    batch = gradients.shape[1]
+    sums, best = np.zeros(TOGETHER * NODES, gradients.dtype), np.zeros(end - begin, gradients.dtype)
+    flat = values.ravel()
+    for block in range(values.shape[0]):
         for at in range(begin, end, TOGETHER):
-            first = int64(at) * size
-            for node in range(block, min(block + BLOCK, nodes)):
-                s_0, s_1, s_2, s_3 = zero, zero, zero, zero
-                for part in range(size // SAMPLES):
-                    bits = words[part * SAMPLES // 64, node] >> np.uint64(part * SAMPLES % 64)
-                    place = first + part * SAMPLES
-                    s_0 = where(bits, s_0 + load(flat, place, TILE), s_0)
-                    s_1 = where(bits, s_1 + load(flat, place + size, TILE), s_1)
-                    s_2 = where(bits, s_2 + load(flat, place + 2 * size, TILE), s_2)
-                    s_3 = where(bits, s_3 + load(flat, place + 3 * size, TILE), s_3)
-                sums[:] = 0
-                add_sums(sums, 0, s_0, s_1, s_2, s_3)
-                _keep_least(sums, node, present, begin, at, best, found)
-
-
-@kernel
-def _among_rows(values, gradients, present, found, begin, end):
-    """``values`` (nodes, batch)."""
-    wide_vectors()
-    zero = spread(gradients.dtype.type(0), TILE)
-    size = gradients.shape[1]
-    flat, rows = gradients.ravel(), values.ravel()
-    sums, best = np.zeros(TOGETHER, gradients.dtype), np.zeros(end - begin, gradients.dtype)
-    nodes = values.shape[0]
-    for block in range(0, nodes, BLOCK):
-        for at in range(begin, end, TOGETHER):
-            first = int64(at) * size
-            for node in range(block, min(block + BLOCK, nodes)):
-                s_0, s_1, s_2, s_3 = zero, zero, zero, zero
-                for part in range(size // SAMPLES):
-                    place = first + part * SAMPLES
-                    x = load(rows, int64(node) * size + part * SAMPLES, TILE)
-                    s_0 = s_0 + x * load(flat, place, TILE)
-                    s_1 = s_1 + x * load(flat, place + size, TILE)
-                    s_2 = s_2 + x * load(flat, place + 2 * size, TILE)
-                    s_3 = s_3 + x * load(flat, place + 3 * size, TILE)
-                sums[:] = 0
-                add_sums(sums, 0, s_0, s_1, s_2, s_3)
-                _keep_least(sums, node, present, begin, at, best, found)
+            g_0, g_1, g_2, g_3 = gradients[at], gradients[at + 1], gradients[at + 2], gradients[at + 3]
+            s_0, s_1, s_2, s_3 = zero, zero, zero, zero
+            place = int64(block) * batch * NODES
+            for sample in range(batch):
+                x = load(flat, place + int64(sample) * NODES, TILE)
+                s_0 = s_0 + spread(g_0[sample], TILE) * x
+                s_1 = s_1 + spread(g_1[sample], TILE) * x
+                s_2 = s_2 + spread(g_2[sample], TILE) * x
+                s_3 = s_3 + spread(g_3[sample], TILE) * x
+            store(sums, 0, s_0)
+            store(sums, NODES, s_1)
+            store(sums, 2 * NODES, s_2)
+            store(sums, 3 * NODES, s_3)
+            for j in range(TOGETHER):
+                for node in range(NODES):
+                    if sums[j * NODES + node] < best[at - begin + j]:
+                        number, is_candidate = block * NODES + node, False
+                        for k in range(present.shape[1]):
+                            is_candidate |= present[at + j, k] == number
+                        if not is_candidate:
+                            best[at - begin + j] = sums[j * NODES + node]
+                            found[at + j] = number
 
 
 def best_nodes_numba(
@@ -95,25 +95,56 @@ def best_nodes_numba(
     pool: PackedBatch | Float[Tensor, "nodes batch"],
     present: Int[Tensor, "inputs candidates"],
 ) -> Int64[Tensor, " inputs"]:
-    """All sums by compiled kernels; samples and inputs are filled up with zeros to whole tiles."""
+    """All sums by compiled kernels; inputs and nodes are filled up with zeros to whole blocks."""
     inputs, batch = gradients.shape
-    bits = isinstance(pool, PackedBatch)
-    size = -(-batch // 64) * 64 if bits else -(-batch // SAMPLES) * SAMPLES
     rows = -(-inputs // TOGETHER) * TOGETHER
-    padded = np.zeros((rows, size), dtype=gradients.detach().numpy().dtype)
-    padded[:inputs, :batch] = gradients.detach().numpy()
+    own = gradients.detach().numpy()
+    padded = workspace.array((rows, batch), own.dtype)
+    padded[:inputs], padded[inputs:] = own, 0
     taken = np.full((rows, present.shape[1]), -1, dtype=np.int64)
     taken[:inputs] = present.numpy()
     found = np.full(rows, -1, dtype=np.int64)
     if isinstance(pool, PackedBatch):
-        values = pool.words
-        search = _among_bits
-        nodes = values.shape[1]
+        nodes, given, lay_out = pool.bits, pool.words, _lay_out_bits
     else:
-        values = np.zeros((pool.shape[0], size), dtype=padded.dtype)
-        values[:, :batch] = pool.detach().numpy()
-        search = _among_rows
-        nodes = values.shape[0]
+        nodes, given, lay_out = pool.shape[0], pool.detach().numpy(), _lay_out_rows
+    blocks = -(-nodes // NODES)
+    values = workspace.array((blocks, batch, NODES), own.dtype)
+    run(lambda block: lay_out(given, values, block, block + 1), blocks, blocks * batch * NODES)
     shares = [(begin, min(begin + SHARE, rows)) for begin in range(0, rows, SHARE)]
-    run(lambda share: search(values, padded, taken, found, *shares[share]), len(shares), rows * nodes * size // 16)
+    run(lambda share: _search(values, padded, taken, found, *shares[share]), len(shares), rows * nodes * batch // 16)
     return torch.from_numpy(found[:inputs])
+
+
+@kernel
+def _replace_lowest(candidates, scores, first, second, inputs, nodes, offset):
+    gates, count = scores.shape[1:]
+    for i in range(inputs.size):
+        if nodes[i] < 0:
+            continue
+        side, gate = inputs[i] // gates, inputs[i] % gates
+        own = scores[side, gate]
+        lowest, top = 0, own[0]
+        for k in range(1, count):
+            lowest, top = k if own[k] < own[lowest] else lowest, max(top, own[k])
+        candidates[side, gate, lowest] = nodes[i]
+        own[lowest] = top - offset
+        if first.size:
+            total = second[side, gate, 0]
+            for k in range(1, count):
+                total += second[side, gate, k]
+            first[side, gate, lowest], second[side, gate, lowest] = 0, total / count
+
+
+def replace_lowest_numba(
+    candidates: Int[Tensor, "2 gates candidates"],
+    scores: Float[Tensor, "2 gates candidates"],
+    moments: Sequence[Float[Tensor, "2 gates candidates"]],
+    inputs: Int64[Tensor, " inputs"],
+    nodes: Int64[Tensor, " inputs"],
+    offset: float,
+) -> None:
+    """In one pass."""
+    # Without moments their places are empty.
+    all_of_them = (candidates, scores, *(moments or (scores[:0], scores[:0])), inputs, nodes)
+    _replace_lowest(*(each.detach().numpy() for each in all_of_them), offset)
