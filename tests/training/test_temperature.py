@@ -13,7 +13,7 @@ from gatefit.training import temperature
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, Subset, TrainingData
 from gatefit.training.folder import RunFolderError
-from gatefit.training.loop import Observer, train
+from gatefit.training.loop import Observer
 from gatefit.training.runs import build_network, execute, execute_together, load_network, training_data
 from gatefit.training.side_by_side import NotSideBySideError
 from gatefit.training.temperature import (
@@ -199,6 +199,6 @@ def test_a_network_that_is_not_boolean_is_judged_as_it_is_trained(dataset):
     assert searched(dataset, config).temperature > 0
 
 
-def test_the_loop_needs_a_number(dataset):
-    with pytest.raises(ValueError, match="readout_temperature"):
-        train(CONFIG, build_network(CONFIG, dataset), training_data(CONFIG, dataset))
+def test_a_network_needs_a_number(dataset):
+    with pytest.raises(ValueError, match="a network takes the number that they find"):
+        build_network(CONFIG, dataset)
