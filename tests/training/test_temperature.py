@@ -13,7 +13,7 @@ from gatefit.training import temperature
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, Subset, TrainingData
 from gatefit.training.folder import RunFolderError
-from gatefit.training.loop import Observer, train
+from gatefit.training.loop import Observer
 from gatefit.training.runs import build_network, execute, execute_together, load_network, training_data
 from gatefit.training.side_by_side import NotSideBySideError
 from gatefit.training.temperature import (
@@ -95,6 +95,10 @@ def test_the_figure_is_the_least_cross_entropy_over_all_scales():
     )
     assert least_cross_entropy(scores, targets) == pytest.approx(expected, abs=1e-5)
     assert least_cross_entropy(40 * scores, targets) == pytest.approx(expected, abs=1e-5)
+    repeated = generator.integers(1, 4, 300)
+    assert least_cross_entropy(scores, targets, repeated.astype(float)) == pytest.approx(
+        least_cross_entropy(scores.repeat(repeated, axis=0), targets.repeat(repeated)), rel=1e-9
+    )
     assert least_cross_entropy(-scores, targets) == pytest.approx(np.log(4), abs=0.05)  # better silent than wrong
 
 
@@ -194,11 +198,21 @@ def test_a_run_with_a_search_does_not_go_on_to_more_steps(tmp_path, dataset):
         execute(replace(config, steps=24), folder=tmp_path, dataset=dataset)
 
 
+def test_weights_count_in_training_and_in_judgement(dataset):
+    data = training_data(CONFIG, dataset)
+    weights = torch.rand(data.train.samples, generator=torch.Generator().manual_seed(0))
+    found = [
+        find_temperature(CONFIG, lambda own: build_network(own, dataset), replace(data, train_weights=each))
+        for each in (None, weights)
+    ]
+    assert found[0].trials[0].cross_entropy != pytest.approx(found[1].trials[0].cross_entropy, rel=1e-3)
+
+
 def test_a_network_that_is_not_boolean_is_judged_as_it_is_trained(dataset):
     config = replace(CONFIG, method="multilinear-free", wiring="random", votes=None, steps=5, width=230)
     assert searched(dataset, config).temperature > 0
 
 
-def test_the_loop_needs_a_number(dataset):
-    with pytest.raises(ValueError, match="readout_temperature"):
-        train(CONFIG, build_network(CONFIG, dataset), training_data(CONFIG, dataset))
+def test_a_network_needs_a_number(dataset):
+    with pytest.raises(ValueError, match="a network takes the number that they find"):
+        build_network(CONFIG, dataset)

@@ -32,7 +32,7 @@ from gatefit.training.config import RunConfig
 from gatefit.training.data import Subset, TrainingData
 from gatefit.training.folder import TEMPERATURE
 from gatefit.training.loop import Learner, Model, Strategy, train
-from gatefit.training.metrics import agreement, scores_of
+from gatefit.training.metrics import scores_of
 
 FACTORS: Final = tuple(0.25 * 2 ** (k / 2) for k in range(7))
 """Temperatures that are tried, over √(votes / classes)."""
@@ -140,7 +140,7 @@ def find_temperature(
         best = min((best, nearest), key=figure)
     chosen = unit * 2 ** (math.log2(FACTORS[best]) + _vertex([found.get(best + i) for i in (-1, 0, 1)]) / 2)
     trials = tuple(found[place] for place in sorted(found))
-    return TemperatureSearch(float(f"{chosen:.4g}"), length, len(parts) * parts[0].test.samples, trials)
+    return TemperatureSearch(float(f"{chosen:.4g}"), length, len(parts) * parts[0].data.test.samples, trials)
 
 
 def _unit(network: Model) -> float:
@@ -153,33 +153,45 @@ def _unit(network: Model) -> float:
     return math.sqrt(gates / classes)
 
 
-def _parts(data: TrainingData, seed: int) -> list[TrainingData]:
+@dataclass(frozen=True)
+class _Part:
+    """A training set cut in two: ``data.test`` are the samples kept apart, with their weights."""
+
+    data: TrainingData
+    weights: Float64[np.ndarray, " apart"] | None
+
+
+def _parts(data: TrainingData, seed: int) -> list[_Part]:
     """The training set cut in two, several times where it is small."""
     targets = data.train_targets.numpy()
     if data.train_targets.dtype != torch.int64:
         raise ValueError("readout_temperature='search' is for class scores, and the targets are real numbers")
     share = min(APART, MOST_APART / max(1, len(targets)))
-    first = stratified_split(targets, test_fraction=share, seed=seed)
+    first = stratified_split(targets, test_fraction=share, seed=abs(seed))
     if not len(first[1]):
         raise ValueError(
             f"readout_temperature='search' keeps a fifth of each class apart, and of {len(targets)} samples in "
             f"{len(np.unique(targets))} classes that is none; give a number, or leave it out"
         )
     times = min(5, -(-ENOUGH_APART // len(first[1])))
-    # The run's own validation set was cut with its seed, the numbers after it are other seeds of users.
-    seeds = [(seed << 8) + i for i in range(1, times)]
-    splits = [first, *(stratified_split(targets, test_fraction=share, seed=abs(each)) for each in seeds)]
+    # Far from the seeds that people give to their runs.
+    seeds = [(abs(seed) << 16) + i for i in range(1, times)]
+    splits = [first, *(stratified_split(targets, test_fraction=share, seed=each) for each in seeds)]
     return [_cut(data, *split) for split in splits]
 
 
-def _cut(data: TrainingData, kept: Int64[np.ndarray, " kept"], apart: Int64[np.ndarray, " apart"]) -> TrainingData:
-    return TrainingData(
+def _cut(data: TrainingData, kept: Int64[np.ndarray, " kept"], apart: Int64[np.ndarray, " apart"]) -> _Part:
+    weights = data.train_weights
+    part = TrainingData(
         Subset(data.train, kept),
         data.train_targets[kept],
         Subset(data.train, apart),
         data.train_targets[apart],
-        train_weights=None if data.train_weights is None else data.train_weights[kept],
+        train_weights=None if weights is None else weights[kept],
     )
+    # Weights of nothing but zeros judge nothing; the samples then count alike.
+    own = None if weights is None or not weights[apart].any() else weights[apart].double().numpy()
+    return _Part(part, own)
 
 
 class _Unmeasured(Strategy):
@@ -193,13 +205,14 @@ class _Unmeasured(Strategy):
 def _trial(
     config: RunConfig,
     build: BuildNetwork,
-    parts: list[TrainingData],
+    parts: list[_Part],
     unit: float,
     threads: int | None,
     should_stop: Callable[[], bool],
 ) -> TemperatureTrial:
     losses, accuracies = [], []
-    for data in parts:
+    for part in parts:
+        data, targets = part.data, part.data.test_targets
         network = build(config)
         result = train(config, network, data, strategy=_Unmeasured(), threads=threads, should_stop=should_stop)
         if not result.finished:
@@ -208,26 +221,29 @@ def _trial(
             scores = scores_of(network, data.test, soft=False)
         except NotBooleanError:
             scores = scores_of(network, data.test, soft=True)
-        losses.append(least_cross_entropy(scores.double().numpy(), data.test_targets.numpy()))
-        accuracies.append(agreement(scores, data.test_targets))
+        losses.append(least_cross_entropy(scores.double().numpy(), targets.numpy(), part.weights))
+        hits = (scores.argmax(1) == targets).double().numpy()
+        accuracies.append(float(np.average(hits, weights=part.weights)))
     temperature = config.readout_temperature
     assert isinstance(temperature, float)
     return TemperatureTrial(temperature, temperature / unit, float(np.mean(losses)), float(np.mean(accuracies)))
 
 
 def least_cross_entropy(
-    scores: Float64[np.ndarray, "samples classes"], targets: Int64[np.ndarray, " samples"]
+    scores: Float64[np.ndarray, "samples classes"],
+    targets: Int64[np.ndarray, " samples"],
+    weights: Float64[np.ndarray, " samples"] | None = None,
 ) -> float:
     """min_β of the mean cross-entropy of softmax(β scores), 1/64 <= β <= 64: convex in β, so its slope is bisected."""
-    own = scores[np.arange(len(targets)), targets]
+    rows = np.arange(len(targets))
+    own = scores[rows, targets]
     low, high = -6.0, 6.0
     for _ in range(40):
         middle = 0.5 * (low + high)
-        probabilities = _softmax(2**middle * scores)
-        slope = float(np.mean((probabilities * scores).sum(axis=1) - own))
-        low, high = (low, middle) if slope > 0 else (middle, high)
-    probabilities = _softmax(2**low * scores)[np.arange(len(targets)), targets]
-    return float(-np.mean(np.log(np.maximum(probabilities, 1e-300))))
+        expected = (_softmax(2**middle * scores) * scores).sum(axis=1)
+        low, high = (low, middle) if np.average(expected - own, weights=weights) > 0 else (middle, high)
+    reached = np.maximum(_softmax(2**low * scores)[rows, targets], 1e-300)
+    return float(-np.average(np.log(reached), weights=weights))
 
 
 def _softmax(scores: Float64[np.ndarray, "samples classes"]) -> Float64[np.ndarray, "samples classes"]:
