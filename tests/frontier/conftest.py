@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import _plain_environment, gatefit, invoke, refused
+from command_line import _plain_environment, gatefit, invoke, process, refused
 
-__all__ = ["_plain_environment", "gatefit", "refused"]
+__all__ = ["_plain_environment", "gatefit", "process", "refused"]
 
 CONFIG = {"dataset": "monks-1", "width": 20, "depth": 2, "steps": 40, "evaluate_every": 20, "votes": "all"}
 ROWS = [

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import pytest
 
@@ -115,6 +116,19 @@ def test_a_circuit_that_is_not_what_was_trained_is_no_row(made, gatefit, tmp_pat
     outcome = gatefit("frontier", "tiny", "--seeds", "0,", *options, "--measure-again")
     assert outcome.code == 1
     assert "and the network that was trained on 12.3000%; this is a bug in gatefit" in outcome.err
+
+
+def test_a_run_that_was_trained_elsewhere_is_taken_with_its_folder(made, gatefit, tmp_path):
+    figures = row_of(made, "tiny", 0)
+    options = ["--entries", made.entries, "--store", tmp_path / "store", "--out", tmp_path / "out"]
+    shutil.copytree(made.store / "runs" / figures["run"], tmp_path / "store/runs" / figures["run"])
+    assert gatefit("frontier", "tiny", "--seeds", "0,", *options).code == 0
+    (copied,) = read_results(tmp_path / "out")["tiny"].seeds
+    assert copied == figures | {"finished": copied["finished"]}
+    shutil.rmtree(tmp_path / "store/runs" / figures["run"])
+    outcome = gatefit("frontier", "tiny", "--seeds", "0,", *options, "--measure-again")
+    assert outcome.code == 1
+    assert "but its network is not in " in outcome.err
 
 
 def test_without_yosys_the_row_is_kept_and_the_tables_are_missed(made, gatefit, tmp_path, monkeypatch):

@@ -89,7 +89,13 @@ def measure(entry: Entry, config: RunConfig, store: Store, dataset: Dataset, *, 
     record = store.find(config.identity)
     if record is None or record.status != "finished":
         raise FrontierError(f"run {config.identity} of {entry.name} is not finished in {store.folder}; train it first")
-    trained = harden_run(store.run_folder(config.identity))
+    run = store.run_folder(config.identity)
+    if not (run / "model.safetensors").is_file():
+        raise FrontierError(
+            f"run {config.identity} of {entry.name} is finished in {store.folder}, but its network is not in {run}; "
+            f"copy the run's folder there, or train it in another --store"
+        )
+    trained = harden_run(run)
     deployed, proofs = _deploy(entry, trained, dataset, place.folder)
     accuracy = _accuracy(deployed, dataset)
     seen = record.summary["test_accuracy"]
@@ -98,7 +104,7 @@ def measure(entry: Entry, config: RunConfig, store: Store, dataset: Dataset, *, 
             f"the circuit of {entry.name}, run {config.identity}, is right on {accuracy:.4%} of the test set, and the "
             f"network that was trained on {seen:.4%}; this is a bug in gatefit, please report it"
         )
-    made = read_made(store.run_folder(config.identity))
+    made = read_made(run)
     counts = statistics(deployed)
     row: dict[str, Any] = {
         "seed": config.seed,
@@ -115,13 +121,13 @@ def measure(entry: Entry, config: RunConfig, store: Store, dataset: Dataset, *, 
         "readout_gates": counts.readout.gates,
         "proofs": proofs,
         "digest": digest(deployed),
-        "data": record.data_digest,
+        "data": dataset.digest,
         "steps": record.step,
         "seconds": made.get("seconds", record.seconds),
         "processor_seconds": made.get("processor_seconds"),
         "threads": made.get("threads"),
-        "cpu": record.machine.get("cpu"),
-        "code_version": record.code_version,
+        "cpu": made.get("machine", record.machine).get("cpu"),
+        "code_version": made.get("code_version", record.code_version),
         "finished": record.finished,
         "luts": {},
     }
