@@ -70,7 +70,7 @@ def test_deployed_scores_have_the_means_of_training(iris):
     assert isinstance(prove(harden(network), model.circuit_), Equivalent)
     restored = LogicNetwork.from_state_dict(network.state_dict()).eval()
     assert torch.equal(restored(bits), network(bits))
-    fresh = LogicNetwork.from_state_dict(LogicNetwork(4, 2, 8, 1).state_dict())
+    fresh = LogicNetwork.from_state_dict(LogicNetwork(4, 2, 6, 1).state_dict())
     assert fresh.readout.offsets is None
 
 
@@ -136,10 +136,12 @@ def test_a_training_set_that_is_not_fitted_is_said():
         r"^the training set is not fitted: its accuracy is 0\.5\d\d, and always the most .*; try more steps, a larger"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
-        LogicGateClassifier(**SHORT, width=20, depth=1, steps=500).fit(X, y)
+        LogicGateClassifier(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(X, y)
     assert caught[0].filename == __file__
     with pytest.warns(
         ConvergenceWarning, match=r"^the training set is not fitted: its R² is -?0\.\d+, and the mean has 0"
     ):
-        LogicGateRegressor(**SHORT, width=20, depth=1, steps=500).fit(X, rng.random(4000))
-    LogicGateClassifier(**SHORT, width=20, depth=1, steps=500).fit(X, X[:, 0])  # no warning: they are errors here
+        LogicGateRegressor(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(X, rng.random(4000))
+    LogicGateClassifier(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(
+        X, X[:, 0]
+    )  # no warning: they are errors here

@@ -233,7 +233,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             fit = grown(fit, fitted, size, widest, classes, self.max_gates)
         self._finish(fit, recipe, data, measured)
         if fit.steps >= JUDGED_STEPS:
-            warn_unfitted(fit.metrics[-1], data, stacklevel=4)
+            weighted = bool(weights.max() > weights.min())
+            warn_unfitted(fit.metrics[-1], measured.train_targets, weighted=weighted, stacklevel=4)
         log = [history_row(row, validated=validated, after=done) for row in fit.metrics]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + fit.steps
