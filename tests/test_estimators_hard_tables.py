@@ -118,7 +118,7 @@ def test_bits_are_preferred_where_there_are_samples_enough_and_others_to_leave()
 
 def test_three_quarters_of_the_first_layer_read_only_preferred_bits():
     X, y = make_classification(20_000, 12, n_informative=2, n_redundant=0, n_clusters_per_class=1, random_state=0)
-    model = LogicGateClassifier(**{**SMALL, "width": 100}).fit(X, y)
+    model = LogicGateClassifier(**{**SMALL, "width": 100}, wiring="fixed").fit(X, y)
     features = np.array([rule.feature for rule in model.encoder_.rules])
     read = features[model.network_.layers[0].wiring.committed().numpy()]
     relevant = np.unique(read, return_counts=True)

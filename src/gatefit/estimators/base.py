@@ -29,10 +29,11 @@ from gatefit.encoders.frames import take
 from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
+from gatefit.estimators.growth import Fitted, grown
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
-from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes, voters
+from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
-from gatefit.estimators.recipes import Recipe, recipe_of
+from gatefit.estimators.recipes import Recipe, batch_size_of, recipe_of, thresholds_of, wiring_of
 from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
 from gatefit.estimators.unfitted import JUDGED_STEPS, warn_unfitted
@@ -77,7 +78,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         votes: str,
         score_learning_rate: float | str,
         encoder: Encoder | str,
-        thresholds: int,
+        thresholds: int | str,
         early_stopping: bool | str,
         validation_fraction: float,
         n_iter_no_change: int,
@@ -153,7 +154,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _own_readout(self, gates: int, classes: int) -> Readout | None:
         """A readout of the user's own for the new network; None: the configuration names one."""
 
-    def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
+    def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """What is left to do to a trained network."""
 
     def _resume(self, network: LogicNetwork) -> None:
@@ -182,45 +183,63 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, targets, weights, strata = take(X, kept), targets[kept], weights[kept], strata[kept]
-        encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X, tails=classes == 1)
+        known = self._made_from.get("wiring") if continues and is_auto(self.wiring) else None
+        wiring = known or wiring_of(self.wiring, targets)
+        thresholds = self.thresholds
+        if is_auto(thresholds):
+            thresholds = thresholds_of(wiring, len(kept), X.shape[1])
+        encoder = self.encoder_ if continues else fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
         bits = encoder.transform(X)
+        batch_size = self._whole_or("batch_size", batch_size_of(wiring))
+        data, measured = training_set(bits, targets, weights, apart, batch_size, seed)
+        recipe = recipe_of(wiring, rows=data.train.samples, bits=encoder.bits, classes=classes)
+        if continues and "width" in self._made_from:  # of as many samples as there were then
+            recipe = replace(recipe, **{name: self._made_from[name] for name in ("width", "depth", "votes")})
         done = self.n_iter_ if continues else 0
-        recipe = recipe_of(
-            self.wiring, rows=len(bits) - (0 if apart is None else len(apart)), bits=encoder.bits, classes=classes
-        )
-        config = self._configuration(recipe, classes, seed, validated=validated, done=done)
-        data, measured = training_set(bits, targets, weights, apart, config.batch_size, seed)
-        made = made_from(config, self.encoder, self.thresholds, self.network)
-        if continues:
-            refuse_changes(self._made_from, made)
-            network = copy.deepcopy(self.network_)
-            self._resume(network)
-        else:
-            class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
-            preferred = None
-            if classes > 1 and config.wiring == "auto":
-                seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
-                preferred = preferred_bits(encoder, bits, targets, seen)
-            if self.network is None:
-                readout = self._own_readout(voters(config), classes) or config.readout
+        preferred = None
+        if classes > 1 and wiring == "auto" and not continues:
+            seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
+            preferred = preferred_bits(encoder, bits, targets, seen)
+        class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
+
+        def fitted(size: Size) -> Fitted:
+            """A network of this size, trained; or the one that is there, trained on."""
+            config = self._configuration(
+                recipe, size, wiring, batch_size, classes, seed, validated=validated, done=done
+            )
+            made = made_from(config, self.encoder, self.thresholds, self.network)
+            if continues:
+                refuse_changes(self._made_from, made)
+                network = copy.deepcopy(self.network_)
+                self._resume(network)
+            elif self.network is None:
+                readout = self._own_readout(size.voters, classes) or config.readout
                 ends = (recipe.spread * target_range[0], recipe.spread * target_range[1])
                 network = new_network(config, encoder, classes, class_names, ends, preferred, readout=readout)
             else:
                 network = own_network(self.network, encoder, classes, class_names, seed)
-        observers = [ProgressLines(validated=validated)] if self.verbose else []
-        result = train(
-            config, network, data, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
-        )
-        self._finish(network, data)
-        if config.steps >= JUDGED_STEPS:
-            warn_unfitted(result.state.metrics[-1], data, stacklevel=4)
-        log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
+            observers = [ProgressLines(validated=validated)] if self.verbose else []
+            strategy = SampledEvaluation(measured)
+            result = train(config, network, data, observers=observers, threads=self.threads, strategy=strategy)
+            reached = result.state.best_score if validated else result.state.metrics[-1]["train_hard"]
+            return Fitted(network, result.state.metrics, result.state.step, made, reached)
+
+        size = self._size(recipe, classes)
+        fit = fitted(size)
+        if self.max_gates is not None and self.max_luts is None and not continues:
+            widest = Size(recipe.width, size.depth, size.votes)
+            fit = grown(fit, fitted, size, widest, classes, self.max_gates)
+        self._finish(fit, recipe, data, measured)
+        if fit.steps >= JUDGED_STEPS:
+            weighted = bool(weights.max() > weights.min())
+            warn_unfitted(fit.metrics[-1], measured.train_targets, weighted=weighted, stacklevel=4)
+        log = [history_row(row, validated=validated, after=done) for row in fit.metrics]
         self.history_ = [*self.history_, *log] if continues else log
-        self.n_iter_ = done + result.state.step
-        self.encoder_, self.network_, self._made_from = encoder, network, made
-        self._deployment = Deployment(network, self.threads, labels=labels, proof_seconds=proof_seconds)
+        self.n_iter_ = done + fit.steps
+        self.encoder_, self.network_, self._made_from = encoder, fit.network, fit.made
+        self._deployment = Deployment(fit.network, self.threads, labels=labels, proof_seconds=proof_seconds)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
@@ -250,7 +269,18 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             return None
         return stratified_split(strata, test_fraction=min(fraction, MOST_EVALUATED / len(strata)), seed=seed)[1]
 
-    def _configuration(self, recipe: Recipe, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
+    def _configuration(
+        self,
+        recipe: Recipe,
+        size: Size,
+        wiring: str,
+        batch_size: int,
+        classes: int,
+        seed: int,
+        *,
+        validated: bool,
+        done: int,
+    ) -> RunConfig:
         steps = self._whole_or("steps", recipe.steps)
         if is_auto(self.evaluate_every):
             every = max(1, steps // 20) if validated or self.verbose else steps
@@ -262,7 +292,6 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             scores_rate *= rate / recipe.learning_rate
         if not is_auto(self.score_learning_rate):
             scores_rate = self._number("score_learning_rate", "'auto' or ")
-        size = self._size(recipe, classes)
         config = RunConfig(
             dataset="custom",
             method=self.method,
@@ -272,9 +301,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             steps=steps,
             seed=seed + done,  # After a warm start the samples come in a new order.
             wiring_seed=seed,
-            wiring=self.wiring,
+            wiring=wiring,
             candidates=None if self.candidates is None else self._whole("candidates", 1, "None or "),
-            batch_size=self._whole_or("batch_size", recipe.batch_size),
+            batch_size=batch_size,
             learning_rate=rate,
             score_learning_rate=scores_rate,
             beta2=recipe.beta2,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float64, Shaped
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
@@ -15,10 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator, is_auto
+from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
 from gatefit.estimators.recipes import Recipe
-from gatefit.readouts import Readout
+from gatefit.readouts import GroupSum, Readout
+from gatefit.training.data import TrainingData
+from gatefit.training.metrics import agreement, scores_of
 
 
 class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[misc]
@@ -29,22 +33,30 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
 
     Arguments:
         method: how gates are learned: multilinear-covjac, multilinear-ste, soft-mix, hard-st, gumbel-st, iwp, iwp-ste.
-        width: gates a layer, a multiple of the classes; "auto" is 1,000, or more for many classes or bits.
-        depth: layers.
-        steps: training steps.
-        batch_size: samples a step; all of them where there are fewer.
-        learning_rate: Adam's.
-        schedule: the learning rate over the steps: constant, cosine or linear.
+        width: gates a layer, a multiple of the classes; "auto" is 500, and at least 100 a class, where the wiring is
+            learned, else 1,000, or more for many classes or bits.
+        depth: layers; "auto" is 3 where the wiring is learned, else 6.
+        steps: training steps; "auto" is 20 √samples, from 300 to 4,000, where the wiring is learned, else 1,000.
+        batch_size: samples a step, all of them where there are fewer; "auto" is 256 for a learned wiring, else 512.
+        learning_rate: Adam's; "auto" is 0.02 where the wiring is learned, else 0.05.
+        schedule: the learning rate over the steps: constant, cosine or linear; "auto" is cosine for a learned wiring,
+            else constant.
         weight_decay: decoupled from the gradient.
         initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
         temperature: of the method, where it has one.
         readout: "group-sum", which only counts, "linear", learned weights, or a function of the numbers of gates and
             classes that makes a ``gatefit.readouts.Readout`` of your own, such as its class.
-        readout_temperature: what counts are divided by for probabilities; "auto" is √(gates per class).
-        wiring: "unique", "stride", "random" or "local"; "auto" is unique, but reads pairs again once all have been
-            read, and from 10,000 samples on prefers features that tell something about the class.
+        readout_temperature: what counts are divided by for probabilities; "auto" is 2.8 √votes / classes where the
+            wiring is learned, else √(gates per class).
+        wiring: "learned", "fixed", "unique", "stride", "random" or "local"; "auto" is learned. "fixed" is unique, but
+            reads pairs again once all have been read, and from 10,000 samples on prefers features that tell something
+            about the class.
+        candidates: nodes that each gate input of a learned wiring chooses among; None is eight, or all of fewer.
+        votes: which layers' gates are counted, "all" or "last"; "auto" is all where the wiring is learned.
+        score_learning_rate: Adam's for what chooses among the candidates; "auto" is 1.5 times that of the gates.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
-        thresholds: the most bits that a column of numbers gets from encoder="auto".
+        thresholds: the most bits that a column of numbers gets from encoder="auto"; "auto" is 15, and up to 47 where
+            the wiring is learned, for samples / 20 and 5,000 bits of all columns at most.
         early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
         validation_fraction: the part of the samples that is kept apart, the same of every class; 10,000 at most.
@@ -59,6 +71,10 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         verbose: 1 prints a line an evaluation, 0 nothing.
         network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
             ``wiring``: for layers, wirings, methods and readouts of your own.
+        max_gates: a budget in place of ``width``: live two-input gates of ``circuit_``, encoder and readout apart. The
+            network is as wide as fits; several are trained where optimising leaves room.
+        max_luts: the same in tables of six inputs for gates, counts and the choice of the class, by the estimate of
+            ``gatefit.training.budget``; ``gatefit synth`` counts them.
 
     Attributes:
         classes_: the labels, sorted.
@@ -87,12 +103,12 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         temperature: float | None = None,
         readout: str | Callable[[int, int], Readout] = "group-sum",
         readout_temperature: float | str = "auto",
-        wiring: str = "learned",
+        wiring: str = "auto",
         candidates: int | None = None,
         votes: str = "auto",
         score_learning_rate: float | str = "auto",
         encoder: Encoder | str = "auto",
-        thresholds: int = 15,
+        thresholds: int | str = "auto",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -189,6 +205,20 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         """The class scores; for two classes the second's less the first's."""
         scores = self._scores(X)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+    def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
+        """Give the deployed network's class scores the means that they had before its gates were snapped."""
+        readout = fit.network.readout
+        if not recipe.calibrated or not isinstance(readout, GroupSum):
+            return
+        readout.calibrate(torch.zeros(readout.classes))
+        soft, hard = (scores_of(fit.network, measured.train, soft=soft).double().mean(0) for soft in (True, False))
+        readout.calibrate(soft - hard)
+        # The log's last line is about the network as it is now, unless an earlier one was kept.
+        if not measured.keep_best:
+            fit.metrics[-1] |= {
+                "train_hard": agreement(scores_of(fit.network, measured.train, soft=False), measured.train_targets)
+            }
 
     def _votes(self, recipe: Recipe) -> str:
         # Only counts of votes are computed with the layers themselves; another readout reads the last layer.

@@ -53,12 +53,6 @@ def new_network(
     return network
 
 
-def voters(config: RunConfig) -> int:
-    """How many gates the readout of this configuration's network reads."""
-    assert config.width is not None, "resolved by the estimator"
-    return config.width * (config.depth if config.votes == "all" else 1)
-
-
 def own_network(
     make: MakeNetwork, encoder: Encoder, classes: int, class_names: tuple[str, ...], seed: int
 ) -> LogicNetwork:
@@ -92,7 +86,7 @@ CONFIGURED: Final = (
 
 
 def made_from(
-    config: RunConfig, encoder: Encoder | str, thresholds: int, network: MakeNetwork | None
+    config: RunConfig, encoder: Encoder | str, thresholds: int | str, network: MakeNetwork | None
 ) -> dict[str, Any]:
     """The parameters of an estimator that its network was made from; an encoder as it reads in print."""
     fields = {name: getattr(config, name) for name in CONFIGURED} if network is None else {"network": network}

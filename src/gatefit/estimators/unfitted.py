@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
-
-from gatefit.training.data import TrainingData
+from torch import Tensor
 
 JUDGED_STEPS: Final = 500
 """Steps from which a fit is judged; shorter ones are stopped short on purpose."""
@@ -21,13 +20,15 @@ SHARE: Final = 1 / 3
 """Of what the simplest model leaves unexplained, the part that a fit should explain."""
 
 
-def warn_unfitted(row: dict[str, Any], data: TrainingData, *, stacklevel: int) -> None:
-    """Warn if the last evaluation says that the training set is not fitted, with what to try."""
+def warn_unfitted(row: dict[str, Any], targets: Tensor, *, weighted: bool, stacklevel: int) -> None:
+    """Warn if the last evaluation says that the training set is not fitted, with what to try.
+
+    ``targets`` are those that were measured; what weights ask for is not measured by an accuracy.
+    """
     reached, soft = row["train_hard"], row["train_soft"]
-    targets, weights = data.train_targets, data.train_weights
+    if weighted:
+        return
     if targets.dtype == torch.int64:
-        if weights is not None:
-            return  # what weights ask for is not measured by an accuracy
         simplest = float(targets.bincount().max()) / len(targets)
         what, least = "accuracy", simplest + SHARE * (1 - simplest)
         reference = f"always the most frequent class has {simplest:.3f}"
