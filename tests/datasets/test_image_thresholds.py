@@ -24,6 +24,24 @@ def images(seed=0):
     ).astype(np.uint8)
 
 
+@pytest.mark.parametrize(
+    ("thresholds", "rule", "levels"),
+    [
+        (1, "even", [127.5]),
+        (1, "wide", [127.5]),
+        (2, "wide", [31.875, 223.125]),
+        (3, "even", [63.75, 127.5, 191.25]),
+        (3, "wide", [31.875, 127.5, 223.125]),
+        (7, "wide", [255 * (1 + k) / 8 for k in range(7)]),
+        (7, "even", [255 * (1 + k) / 8 for k in range(7)]),
+    ],
+)
+def test_thresholds_over_the_range(thresholds, rule, levels):
+    encoder = image_encoder(images(), thresholds, rule=rule)
+    assert sorted({rule.value for rule in encoder.rules}) == pytest.approx(levels)
+    assert encoder_from_spec(encoder.to_spec()) == encoder
+
+
 @pytest.mark.parametrize("thresholds", [1, 3, 7])
 def test_every_part_of_a_channel_is_as_heavy(thresholds):
     x = images()
@@ -77,9 +95,9 @@ def test_a_run_with_quantiles_is_deployed(tmp_path):
 
 
 def test_rules_that_are_not_known_are_refused():
-    with pytest.raises(ValueError, match="threshold_rule must be 'even' or 'quantile', got 'odd'"):
+    with pytest.raises(ValueError, match="threshold_rule must be 'even' or 'wide' or 'quantile', got 'odd'"):
         image_encoder(images(), 3, rule="odd")
-    with pytest.raises(ValueError, match="unknown threshold_rule 'odd'; choose one of even, quantile"):
+    with pytest.raises(ValueError, match="unknown threshold_rule 'odd'; choose one of even, wide, quantile"):
         RunConfig(threshold_rule="odd")
     with pytest.raises(ValueError, match="iris has no option threshold_rule"):
         load_dataset("iris", threshold_rule="quantile")

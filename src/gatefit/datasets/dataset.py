@@ -74,7 +74,7 @@ def flatten_images(
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), -1)
 
 
-ThresholdRule = Literal["even", "quantile"]
+ThresholdRule = Literal["even", "wide", "quantile"]
 
 
 def image_encoder(
@@ -85,14 +85,22 @@ def image_encoder(
     rule: ThresholdRule = "even",
     channels: int = 1,
 ) -> Encoder:
-    """The paper's encoder: one threshold at half the range, or planes of several; or by quantiles of each channel."""
+    """Planes of n thresholds t_1 < … < t_n.
+
+    even       t_k = high · k / (n + 1): the paper's encoder
+    wide       t_k = high · (1/8 + 6/8 (k - 1) / (n - 1)): evenly from an eighth to seven eighths of the range; half
+               of it where n = 1
+    quantile   into equally many training pixels, for each channel
+    """
     if rule not in get_args(ThresholdRule):
-        raise ValueError(f"threshold_rule must be 'even' or 'quantile', got {rule!r}")
+        raise ValueError(f"threshold_rule must be {' or '.join(map(repr, get_args(ThresholdRule)))}, got {rule!r}")
     if rule == "quantile":
         return _quantile_encoder(x, thresholds, channels)
     if thresholds == 1:
         return Threshold(high / 2).fit(x)
-    return Thermometer(thresholds, order="threshold", low=0, high=high).fit(x)
+    # Thermometer's thresholds lie within its range, as far from its ends as from each other.
+    beyond = high * (0.75 / (thresholds - 1) - 0.125) if rule == "wide" else 0
+    return Thermometer(thresholds, order="threshold", low=-beyond, high=high + beyond).fit(x)
 
 
 def _quantile_encoder(x: UInt8[np.ndarray, "samples features"], thresholds: int, channels: int) -> Encoder:

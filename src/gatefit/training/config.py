@@ -63,8 +63,10 @@ class DataConfig(Section):
     dataset: Annotated[str, _help("data set, see `gatefit datasets`")] = "mnist"
     thresholds: Annotated[int | None, _help("image sets: thresholds a channel (default: the paper's)")] = None
     threshold_rule: Annotated[
-        Literal["even", "quantile"] | None,
-        _help("image sets: thresholds evenly over the range (default) or at quantiles of each channel"),
+        Literal["even", "wide", "quantile"] | None,
+        _help(
+            "image sets: thresholds evenly over the range (default), wide to its ends, or at quantiles of each channel"
+        ),
     ] = None
     adult_encoding: Annotated[str | None, _help("adult: fixed or difflogic")] = None
     shift: Annotated[_NotNegative, _help("image sets: move training images by up to so many pixels")] = 0
