@@ -4,24 +4,22 @@
     python -m benchmarks.wiring --quick           2 x 4,000 gates on one thread
 
 Every kind of step trains by turns with the others in one process; a time is the least of the turns, its ratio to fixed
-wiring that of the same run. Time is the processor's, of all threads and not of other processes, and the wall's. Steps
-regrow all the time here (``regrow_until=1``): a step is the mean over whole periods of regrowth. The rows are written
-by ``benchmarks.training`` beside its own.
+wiring that of the same run. Time is the processor's, of all threads and not of other processes, and the wall's. A step
+that regrows is the mean over whole periods of regrowth. The rows are written by ``benchmarks.training`` beside its own.
 """
 
 import argparse
-import gc
 import json
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks.case import reset_peak, resident
 from gatefit.network import LogicNetwork
-from gatefit.ops.workspace import workspace
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
 from gatefit.training.loop import Observer, train
@@ -32,8 +30,10 @@ SHAPE = {"inputs": 2352, "width": 4000, "depth": 2, "classes": 10, "batch": 256}
 KINDS = {
     "fixed": None,
     "learned, never regrown": WiringOptions(regrow_every=0),
-    "learned": WiringOptions(regrow_until=1.0),
+    "learned, regrown all the time": WiringOptions(regrow_until=1.0),
 }
+MEAN = "learned, mean of a run"
+"""By default candidates are regrown in the first part of a run alone."""
 METHODS = ("multilinear-covjac", "multilinear-ste")
 WARM = 20
 
@@ -56,52 +56,69 @@ class Clock(Observer):
 
 
 def measure(shape: dict, method: str, threads: int, turns: int, steps: int) -> dict:
-    """Seconds a step of every kind, and how much memory network, moments and training take beside the data."""
-    rng = np.random.default_rng(0)
-    x = rng.random((4 * shape["batch"], shape["inputs"]), dtype=np.float32) < 0.2
-    y = torch.from_numpy(rng.integers(0, shape["classes"], len(x)))
-    data = TrainingData(PackedRows(x), y, PackedRows(x[:10]), y[:10])
-    config = RunConfig(
-        dataset="custom", batch_size=shape["batch"], steps=WARM + steps, evaluate_every=10**9, learning_rate=0.02
-    )
+    """Seconds a step of every kind."""
+    config, data = run_of(shape, WARM + steps)
     times: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-    peaks: dict[str, int] = {}
-    for turn in range(turns):
+    for _ in range(turns):
         for kind, options in KINDS.items():
-            # Buffers that one kind leaves behind are not another one's.
-            workspace.clear()
-            gc.collect()
-            reset_peak()
-            before = resident("VmRSS")
-            wiring = {"wiring": "unique"} if options is None else {"wiring": "learned", "wiring_options": options}
-            sizes = (shape["inputs"], shape["classes"], shape["width"], shape["depth"])
-            network = LogicNetwork(*sizes, method=method, votes="all", **wiring)
             clock = Clock()
-            train(config, network, data, observers=[clock], threads=threads)
-            # In the first turn kernels are compiled.
-            if turn:
-                peaks[kind] = resident("VmHWM") - before
+            train(config, network_of(shape, method, options), data, observers=[clock], threads=threads)
             times[kind].append(clock.times())
-            del network
     least = {kind: [min(column) for column in zip(*own, strict=True)] for kind, own in times.items()}
+    _, never, always = least.values()
+    part = WiringOptions().regrow_until
+    least[MEAN] = [part * one + (1 - part) * other for one, other in zip(always, never, strict=True)]
     return {
         "method": method,
         "threads": threads,
         "shape": shape,
         "processor": {kind: own[0] for kind, own in least.items()},
         "wall": {kind: own[1] for kind, own in least.items()},
-        "peak_bytes": peaks,
     }
 
 
+def run_of(shape: dict, steps: int) -> tuple[RunConfig, TrainingData]:
+    """Random bits, and the run that reads them."""
+    rng = np.random.default_rng(0)
+    x = rng.random((4 * shape["batch"], shape["inputs"]), dtype=np.float32) < 0.2
+    y = torch.from_numpy(rng.integers(0, shape["classes"], len(x)))
+    config = RunConfig(
+        dataset="custom", batch_size=shape["batch"], steps=steps, evaluate_every=10**9, learning_rate=0.02
+    )
+    return config, TrainingData(PackedRows(x), y, PackedRows(x[:10]), y[:10])
+
+
+def network_of(shape: dict, method: str, options: WiringOptions | None) -> LogicNetwork:
+    """A network of one kind."""
+    wiring = {"wiring": "unique"} if options is None else {"wiring": "learned", "wiring_options": options}
+    sizes = (shape["inputs"], shape["classes"], shape["width"], shape["depth"])
+    return LogicNetwork(*sizes, method=method, votes="all", **wiring)
+
+
+def peak(shape: dict, method: str, threads: int, kind: str) -> int:
+    """Bytes that network, moments and training take beside the data, in a process that has done nothing else."""
+    for each in ({**shape, "width": 100}, shape):
+        # First a small one: it compiles.
+        config, data = run_of(each, 12)
+        reset_peak()
+        before = resident("VmRSS")
+        train(config, network_of(each, method, KINDS[kind]), data, threads=threads)
+    return resident("VmHWM") - before
+
+
 def run_case(shape: dict, method: str, threads: int, turns: int, steps: int = 40) -> dict:
-    """One case in a fresh process."""
-    request = json.dumps([shape, method, threads, turns, steps])
+    """One case: its times in a fresh process, the memory of every kind in one each."""
+    peaks = {kind: _apart("peak", shape, method, threads, kind) for kind in KINDS}
+    return {**_apart("measure", shape, method, threads, turns, steps), "peak_bytes": peaks}
+
+
+def _apart(what: str, *arguments: object) -> Any:
+    request = json.dumps([what, *arguments])
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.wiring", "--case", request], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"{method} at {shape}: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{request}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -125,15 +142,13 @@ def table(found: list[dict]) -> str:
     ]
     for row in found:
         gates = f"{row['shape']['depth']} x {row['shape']['width']:,}"
-        for kind in KINDS:
+        for kind in (*KINDS, MEAN):
             times = [
                 f"{row[clock][kind] * 1e3:.2f} | {row[clock][kind] / row[clock]['fixed']:.2f}"
                 for clock in ("processor", "wall")
             ]
-            lines.append(
-                f"| {gates} | {row['threads']} | {row['method']} | {kind} | {' | '.join(times)} "
-                f"| {row['peak_bytes'][kind] / 1e6:.0f} |"
-            )
+            memory = f"{row['peak_bytes'][kind] / 1e6:.0f}" if kind in KINDS else ""
+            lines.append(f"| {gates} | {row['threads']} | {row['method']} | {kind} | {' | '.join(times)} | {memory} |")
     return "\n".join(lines)
 
 
@@ -143,7 +158,8 @@ def main() -> None:
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
-        print(json.dumps(measure(*json.loads(options.case))))
+        what, *arguments = json.loads(options.case)
+        print(json.dumps({"measure": measure, "peak": peak}[what](*arguments)))
         return
     print(table(rows(quick=options.quick)))
 

@@ -14,6 +14,7 @@ from gatefit.methods import METHODS
 pytestmark = pytest.mark.outside
 
 BOOLEAN = [name for name in METHODS if not name.endswith("-free")]
+BOOLEAN += ["multilinear-covjac/learned", "multilinear-ste/learned"]
 # Ten classes, and sizes that are no multiple of a register's width.
 WORKER = """
 import hashlib, json, sys
@@ -26,14 +27,18 @@ x = np.random.default_rng(0).random((1500, 64)) < 0.5
 y = torch.tensor(x[:, :16].sum(1) % 10)
 data = TrainingData(PackedRows(x), y, PackedRows(x[:101]), y[:101])
 found = {"capability": torch.backends.cpu.get_cpu_capability()}
-for method in sys.argv[1:]:
-    network = LogicNetwork(64, 10, 330, 4, method=method)
-    config = RunConfig(dataset="custom", method=method, width=330, depth=4, steps=60, evaluate_every=20, batch_size=509)
+for name in sys.argv[1:]:
+    method, _, wiring = name.partition("/")
+    wiring = wiring or "unique"
+    votes = "last" if wiring == "unique" else "all"
+    network = LogicNetwork(64, 10, 330, 4, method=method, wiring=wiring, votes=votes)
+    config = RunConfig(dataset="custom", method=method, width=330, depth=4, steps=60, evaluate_every=20, batch_size=509,
+                       wiring=wiring)
     rows = train(config, network, data, threads=1).state.metrics
     digest = hashlib.sha256(json.dumps(rows).encode())
     for parameter in network.parameters():
         digest.update(parameter.detach().numpy().tobytes())
-    found[method] = digest.hexdigest()
+    found[name] = digest.hexdigest()
 print(json.dumps(found))
 """
 

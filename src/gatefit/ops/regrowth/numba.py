@@ -25,7 +25,7 @@ from gatefit.ops.workspace import workspace
 TILE: Final = (0, 0)
 NODES: Final = samples(TILE)
 TOGETHER: Final = 4
-SHARE: Final = 64
+SHARE: Final = 256
 """Inputs that a thread takes at a time: it compares all of them with a block of nodes, 32 kB for a batch of 256."""
 
 
@@ -58,7 +58,7 @@ def _lay_out_rows(rows, values, begin, end):
 
 @kernel
 def _search(values, gradients, present, found, begin, end):
-    """Inputs begin to end, a multiple of four; ``values`` (blocks, batch, 32), zeros beyond the last node."""
+    """Inputs begin to end; ``values`` (blocks, batch, 32), zeros beyond the last node."""
     wide_vectors()
     zero = spread(gradients.dtype.type(0), TILE)
     batch = gradients.shape[1]
@@ -66,7 +66,9 @@ def _search(values, gradients, present, found, begin, end):
     flat = values.ravel()
     for block in range(values.shape[0]):
         for at in range(begin, end, TOGETHER):
-            g_0, g_1, g_2, g_3 = gradients[at], gradients[at + 1], gradients[at + 2], gradients[at + 3]
+            # The last input again, where four are not left: it finds the same node twice.
+            g_0, g_1 = gradients[at], gradients[min(at + 1, end - 1)]
+            g_2, g_3 = gradients[min(at + 2, end - 1)], gradients[min(at + 3, end - 1)]
             s_0, s_1, s_2, s_3 = zero, zero, zero, zero
             place = int64(block) * batch * NODES
             for sample in range(batch):
@@ -79,7 +81,7 @@ def _search(values, gradients, present, found, begin, end):
             store(sums, NODES, s_1)
             store(sums, 2 * NODES, s_2)
             store(sums, 3 * NODES, s_3)
-            for j in range(TOGETHER):
+            for j in range(min(TOGETHER, end - at)):
                 for node in range(NODES):
                     if sums[j * NODES + node] < best[at - begin + j]:
                         number, is_candidate = block * NODES + node, False
@@ -95,15 +97,10 @@ def best_nodes_numba(
     pool: PackedBatch | Float[Tensor, "nodes batch"],
     present: Int[Tensor, "inputs candidates"],
 ) -> Int64[Tensor, " inputs"]:
-    """All sums by compiled kernels; inputs and nodes are filled up with zeros to whole blocks."""
+    """All sums by compiled kernels; nodes are filled up with zeros to whole blocks."""
     inputs, batch = gradients.shape
-    rows = -(-inputs // TOGETHER) * TOGETHER
-    own = gradients.detach().numpy()
-    padded = workspace.array((rows, batch), own.dtype)
-    padded[:inputs], padded[inputs:] = own, 0
-    taken = np.full((rows, present.shape[1]), -1, dtype=np.int64)
-    taken[:inputs] = present.numpy()
-    found = np.full(rows, -1, dtype=np.int64)
+    own, taken = (np.ascontiguousarray(each.detach().numpy()) for each in (gradients, present))
+    found = np.full(inputs, -1, dtype=np.int64)
     if isinstance(pool, PackedBatch):
         nodes, given, lay_out = pool.bits, pool.words, _lay_out_bits
     else:
@@ -111,9 +108,9 @@ def best_nodes_numba(
     blocks = -(-nodes // NODES)
     values = workspace.array((blocks, batch, NODES), own.dtype)
     run(lambda block: lay_out(given, values, block, block + 1), blocks, blocks * batch * NODES)
-    shares = [(begin, min(begin + SHARE, rows)) for begin in range(0, rows, SHARE)]
-    run(lambda share: _search(values, padded, taken, found, *shares[share]), len(shares), rows * nodes * batch // 16)
-    return torch.from_numpy(found[:inputs])
+    shares = [(begin, min(begin + SHARE, inputs)) for begin in range(0, inputs, SHARE)]
+    run(lambda share: _search(values, own, taken, found, *shares[share]), len(shares), inputs * nodes * batch // 16)
+    return torch.from_numpy(found)
 
 
 @kernel
