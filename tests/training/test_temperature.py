@@ -13,7 +13,7 @@ from gatefit.training import temperature
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, Subset, TrainingData
 from gatefit.training.folder import RunFolderError
-from gatefit.training.loop import Observer
+from gatefit.training.loop import Observer, Strategy
 from gatefit.training.runs import build_network, execute, execute_together, load_network, training_data
 from gatefit.training.side_by_side import NotSideBySideError
 from gatefit.training.temperature import (
@@ -177,6 +177,11 @@ def test_what_cannot_be_searched_is_refused(tmp_path, dataset):
     seeds = [replace(CONFIG, seed=seed) for seed in range(2)]
     with pytest.raises(NotSideBySideError, match="train runs that search it one by one"):
         execute_together(seeds, folders=[tmp_path / str(seed) for seed in range(2)], dataset=dataset)
+    shared = Strategy()
+    shared.alone = False
+    with pytest.raises(ValueError, match="is done by one process; search it without torchrun"):
+        execute_together([CONFIG], folders=[tmp_path / "run"], dataset=dataset, strategy=shared)
+    assert not any(tmp_path.iterdir())
     few = TrainingData(
         PackedRows(np.eye(4, dtype=bool)), torch.arange(4), PackedRows(np.eye(4, dtype=bool)), torch.arange(4)
     )
