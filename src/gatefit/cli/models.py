@@ -79,7 +79,7 @@ def card_rows(card: dict[str, Any], ships: bool) -> list[tuple[str, str]]:
         (
             "gates",
             f"{card['live_gates']:,} live of {card['trained_gates']:,} trained, {card['depth']} levels; apart: "
-            f"{card['encoder_comparisons']:,} comparisons before them, about {card['readout_gates']:,} gates after them",
+            f"{card['encoder_comparisons']:,} comparisons before, about {card['readout_gates']:,} gates of readout after them",
         ),
         *([("tables", luts)] if luts else []),
         ("data", f"{card['dataset']}{f' ({options})' if options else ''}, {card['data_source']}"),
