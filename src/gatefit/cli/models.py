@@ -79,7 +79,8 @@ def card_rows(card: dict[str, Any], ships: bool) -> list[tuple[str, str]]:
         (
             "gates",
             f"{card['live_gates']:,} live of {card['trained_gates']:,} trained, {card['depth']} levels; apart: "
-            f"{card['encoder_comparisons']:,} comparisons before, about {card['readout_gates']:,} gates of readout after them",
+            f"{card['encoder_comparisons']:,} comparisons before, "
+            f"about {card['readout_gates']:,} gates of readout after them",
         ),
         *([("tables", luts)] if luts else []),
         ("data", f"{card['dataset']}{f' ({options})' if options else ''}, {card['data_source']}"),
