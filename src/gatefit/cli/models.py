@@ -8,7 +8,7 @@ from gatefit.cli import output
 from gatefit.cli.errors import check_choice
 from gatefit.cli.options import AsJson
 
-EXAMPLE = ("gatefit models", "gatefit models NAME", "gatefit export NAME --to html --out page.html")
+EXAMPLE = ("gatefit models", "gatefit models mnist-1k", "gatefit export mnist-1k --to html --out digits.html")
 
 
 def models(
@@ -79,7 +79,8 @@ def card_rows(card: dict[str, Any], ships: bool) -> list[tuple[str, str]]:
         (
             "gates",
             f"{card['live_gates']:,} live of {card['trained_gates']:,} trained, {card['depth']} levels; apart: "
-            f"{card['encoder_comparisons']:,} comparisons before them, about {card['readout_gates']:,} of readout",
+            f"{card['encoder_comparisons']:,} comparisons before, "
+            f"about {card['readout_gates']:,} gates of readout after them",
         ),
         *([("tables", luts)] if luts else []),
         ("data", f"{card['dataset']}{f' ({options})' if options else ''}, {card['data_source']}"),

@@ -53,7 +53,7 @@ def card(name: str) -> dict[str, Any]:
     """What is known of a model; of an unknown name, a ValueError that says the nearest."""
     path = FOLDER / f"{name}.json"
     if not is_name(name) or not path.is_file():
-        raise ValueError(f"there is no model {name!r}{_near(name)}; `gatefit models` lists them")
+        raise ValueError(f"there is no model {name!r}{_near(name)} `gatefit models` lists them")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
@@ -67,7 +67,7 @@ def read(name: str) -> bytes:
         commands = "; ".join(card(name)["commands"])
         raise FileNotFoundError(f"the model {name} is too large to ship with gatefit; make it with: {commands}")
     raise FileNotFoundError(
-        f"there is no file {name}, and gatefit ships no model of that name{_near(name)}; `gatefit models` lists them"
+        f"there is no file {name}, and gatefit ships no model of that name{_near(name)} `gatefit models` lists them"
     )
 
 
@@ -95,4 +95,4 @@ def write(folder: Path, content: dict[str, Any], circuit: bytes | None) -> list[
 
 def _near(name: str) -> str:
     near = difflib.get_close_matches(name, names(), 3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"; did you mean {' or '.join(near)}?" if near else ";"
