@@ -55,7 +55,7 @@ class Value:
     usual: bool = True
     """Whether it is in the domain unless said otherwise: what the encoder never saw is not."""
     weight: int = 1
-    """How many values of the encoder were merged into it."""
+    """How many values of the encoder were merged into it; those that are not usual count only among themselves."""
 
     def joined(self, other: "Value") -> "Value":
         """Both together."""
@@ -69,7 +69,7 @@ class Value:
             missing=self.missing or other.missing,
             other=self.other or other.other,
             usual=self.usual or other.usual,
-            weight=self.weight + other.weight,
+            weight=self.weight * (self.usual or not other.usual) + other.weight * (other.usual or not self.usual),
         )
 
 
@@ -251,7 +251,8 @@ class Domain:
                 found = feature.between(*given)
             elif isinstance(given, set | frozenset | list | tuple):
                 for raw in given:
-                    if not feature.holds(raw).size:
+                    found = feature.holds(raw)
+                    if not found.size or (_only_other(feature, raw) and not self.unseen):
                         known = ", ".join(str(c) for v in feature.values for c in v.categories)
                         raise ValueError(f"feature {feature.name!r} has no value {raw!r:.80}; it has {known:.300}")
                 found = np.unique(np.concatenate([np.empty(0, np.int64), *(feature.holds(raw) for raw in given)]))
@@ -286,6 +287,13 @@ class Domain:
         for i, feature in enumerate(self.features):
             bits[:, feature.inputs] = feature.patterns[points[:, i]]
         return bits
+
+
+def _only_other(feature: Feature, raw: Any) -> bool:
+    """Whether a raw value is one of those that the encoder has no bit for."""
+    known = [category for value in feature.values for category in value.categories]
+    has_missing = any(value.missing for value in feature.values)
+    return feature.kind == "category" and raw not in known and not (raw is None and has_missing)
 
 
 def live_inputs(circuit: Circuit) -> Bool[np.ndarray, " inputs"]:

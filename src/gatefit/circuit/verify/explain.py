@@ -15,7 +15,7 @@ import time
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int32, Int64
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.cnf import clause_lists, gate_clauses
@@ -37,6 +37,8 @@ from gatefit.circuit.verify.supports import supports
 SAMPLES: Final = 1024
 FEW: Final = 2**14
 """Points drawn in a region before a solver is asked; and points that are all tried instead."""
+_MOST_COPIES: Final = 4
+"""Literals that a native constraint counts for each output; weights that take more are left to a totalizer."""
 SEARCH_SHARE: Final = 0.6
 """Of the time that is given, for the search; the proof and the nearest counterexample have the rest."""
 
@@ -268,8 +270,11 @@ class _Solver:
         results = np.arange(graph.inputs + 2, graph.nodes + 1, dtype=np.int32)
         clauses.add(gate_clauses(graph.gates, graph.operands + np.int32(1), results))
         false, most = -dimacs(literals), int(weights.sum()) - need
-        native = bool(weights.size) and bool(np.all(weights == weights[0])) and most >= 0
-        if not native:
+        unit = int(np.gcd.reduce(weights)) if weights.size else 1
+        native = most >= 0 and int(weights.sum()) // unit <= _MOST_COPIES * weights.size
+        if native:
+            false = _repeated(clauses, false, weights // unit)
+        else:
             at_most(clauses, false, weights, most)
         self.excluded: list[dict[int, int]] = []
         for i, columns in enumerate(encoding.columns):
@@ -285,7 +290,7 @@ class _Solver:
             name="gluecard4" if native else "glucose4", bootstrap_with=clause_lists(clauses.cnf().literals)
         )
         if native and int(weights.sum()) > most:
-            self.solver.add_atmost(false.tolist(), most // int(weights[0]))
+            self.solver.add_atmost(false.tolist(), most // unit)
 
     def ask(self, allowed: Allowed, effort: Effort) -> "np.ndarray | Allowed | None":
         """A point, or the values of each feature that had to be excluded, or None."""
@@ -309,6 +314,19 @@ class _Solver:
     def close(self) -> None:
         """Free the solver."""
         self.solver.delete()
+
+
+def _repeated(
+    clauses: Clauses, literals: Int32[np.ndarray, " n"], weights: Int64[np.ndarray, " n"]
+) -> Int32[np.ndarray, " more"]:
+    """Each literal as often as it weighs: native cardinality constraints count, and count no literal twice."""
+    found = literals.tolist()
+    for literal, weight in zip(literals.tolist(), weights.tolist(), strict=True):
+        for _ in range(weight - 1):
+            copy = clauses.fresh()
+            clauses.add([-literal, copy, 0, literal, -copy, 0])
+            found.append(copy)
+    return np.array(found, np.int32)
 
 
 def _telling(values: Bool[np.ndarray, "patterns columns"], number: int) -> list[int]:

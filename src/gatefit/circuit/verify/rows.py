@@ -141,7 +141,9 @@ def _short_number(low: float, high: float, near: Any, whole: tuple[int, int] | N
         return int(near) if whole is not None and float(near).is_integer() else float(near)
     from_below = near <= low
     edge = low if from_below else high
-    for digits in range(-2 if whole is None else 0, 17 if whole is None else 1):
+    # Three digits of the edge are near enough to it; whole numbers have none behind the point.
+    size = 0 if edge == 0 or not math.isfinite(edge) else math.floor(math.log10(abs(edge)))
+    for digits in range(2 - size, 20 - size) if whole is None else (0,):
         step = 10.0**digits
         scaled = edge * step
         if not math.isfinite(scaled):
@@ -163,19 +165,25 @@ def condition(feature: Feature, allowed: Int64[np.ndarray, " some"]) -> str:
         parts.append(
             f"{feature.name} = {values[0].categories[0]}" if len(values) == 1 else f"{feature.name} is any bit"
         )
-    categories = [str(category) for value in values for category in value.categories if feature.kind != "bit"]
-    if categories:
-        one = len(categories) == 1
-        parts.append(f"{feature.name} = {categories[0]}" if one else f"{feature.name} is {_listed(categories)}")
+    elif feature.kind == "category":
+        rest = [value for i, value in enumerate(feature.values) if i not in set(allowed.tolist()) and value.usual]
+        if 0 < len(rest) < len(values):  # fewer to name: what it is not
+            return f"{feature.name} is not {_listed(_names(rest))}"
+        return f"{feature.name} {'=' if len(values) == 1 and not values[0].missing else 'is'} {_listed(_names(values))}"
     if any(value.missing for value in values):
-        parts.append(f"{feature.name} is missing" if feature.kind != "bit" or not parts else "missing")
-    if any(value.other and not value.categories for value in values):
-        parts.append(f"{feature.name} is a value never seen")
+        parts.append(f"{feature.name} is missing")
     return " or ".join(parts)
 
 
+def _names(values: list[Value]) -> list[str]:
+    """What categories are called; missing and never seen ones last."""
+    names = [str(category) for value in values for category in value.categories]
+    names += ["missing"] * any(value.missing for value in values)
+    return names + ["a value never seen"] * any(value.other and not value.categories for value in values)
+
+
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:-1]) + " or " + names[-1]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
 
 
 def _joined(numbers: list[Value]) -> list[tuple[float, float]]:
