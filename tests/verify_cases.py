@@ -9,7 +9,18 @@ from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
 from gatefit.circuit.verify.domain import Domain
-from gatefit.circuit.verify.problem import Problem
+from gatefit.circuit.verify.pose import (
+    Posed,
+    posed,
+    state_agree,
+    state_always,
+    state_monotone,
+    state_never,
+    state_never_matters,
+    state_robust,
+)
+from gatefit.circuit.verify.problem import Problem, domain_of
+from gatefit.circuit.verify.rows import read_row
 from gatefit.encoders import Encoder, OneHot, Table, Thermometer, Threshold
 
 WORDS = ("red", "green", "blue", "grey")
@@ -120,3 +131,49 @@ def random_row(rng: np.random.Generator, circuit: Circuit) -> Any:
     if rng.random() < 0.2:
         row["age"] = None
     return row
+
+
+KINDS = ("group_sum", "group_sum", "linear", "affine")
+
+
+def case(rng: np.random.Generator, kind: str | None = None) -> tuple[Any, Domain, Any]:
+    circuit = small_circuit(rng, random_encoder(rng), kind or str(rng.choice(KINDS)))
+    return circuit, domain_of(circuit), random_row(rng, circuit)
+
+
+def tolerance(circuit: Any) -> float | None:
+    return 0.6 if circuit.readout.gives_value else None
+
+
+def posed_at_random(rng: np.random.Generator) -> Posed:
+    """A problem of some kind, about a small circuit."""
+    while True:
+        circuit, domain, x = case(rng)
+        kind = rng.choice(["robust", "always", "never_matters", "monotone", "never", "agree"])
+        classes = not circuit.readout.gives_value
+        if kind == "robust":
+            statement = state_robust(circuit, x, changes=int(rng.integers(1, 4)), tolerance=tolerance(circuit))
+        elif kind == "always":
+            row, bits = read_row(circuit, x)
+            point = domain.locate(bits[None])[0]
+            allowed = [f.usual if rng.random() < 0.6 else point[i : i + 1] for i, f in enumerate(domain.features)]
+            statement = state_always(circuit, row, allowed, domain, tolerance(circuit))
+        elif kind == "never_matters":
+            margin = int(rng.integers(0, 3))
+            statement = state_never_matters(circuit, int(rng.integers(len(domain.features))), margin=margin)
+        elif kind == "monotone" and any(feature.kind == "number" for feature in domain.features):
+            names = [feature.name for feature in domain.features if feature.kind == "number"]
+            target = int(rng.integers(circuit.readout.classes)) if classes else None
+            increasing = bool(rng.random() < 0.5)
+            statement = state_monotone(circuit, str(rng.choice(names)), target=target, increasing=increasing)
+        elif kind == "never" and classes:
+            statement = state_never(circuit, int(rng.integers(circuit.readout.classes)))
+        elif kind == "agree" and classes:
+            other = small_circuit(rng, circuit.encoder)
+            if other.inputs != circuit.inputs or other.readout.classes != circuit.readout.classes:
+                continue
+            both = domain_of(circuit, other)
+            return posed(state_agree(circuit, other, domain=both), (circuit, other), both)
+        else:
+            continue
+        return posed(statement, (circuit,), domain)
