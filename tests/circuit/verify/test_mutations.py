@@ -1,0 +1,252 @@
+"""Mutants of the encodings: each gives some formula a wrong answer, or is equivalent, for a reason that is listed.
+
+Operators, each at every place of ``encode`` where it applies:
+
+    minus      -x becomes x                    next        a whole number becomes the next one
+    compare    < <= > >= == != become another  add         a + b becomes a - b, and the reverse
+    and        & and | are exchanged           not         ~x and ``not x`` become x
+    call       a statement that only calls something is left out
+    never, always                              the condition of an ``if`` becomes False, True
+
+A mutant is caught if on some problem its formula is satisfiable where brute force finds no point, or the reverse, or
+if the point of a model does not satisfy the problem, or if it raises. Counters and sets of patterns are tried by
+themselves too, on every assignment.
+"""
+
+import ast
+import copy
+import itertools
+import types
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pysat.solvers import Solver
+
+from gatefit.circuit.logic.cnf import clause_lists
+from gatefit.circuit.verify import encode
+from gatefit.circuit.verify.problem import Problem
+from verify_cases import all_points, posed_at_random
+
+FUNCTIONS = (
+    *(
+        "columns_of",
+        "fresh",
+        "add",
+        "add_rows",
+        "cnf",
+        "at_most",
+        "_merge",
+        "__init__",
+        "_literals",
+        "terms",
+        "formula",
+    ),
+    *("domain_clauses", "_budget", "_differs", "point", "_value", "patterns_clauses", "_rising"),
+)
+OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+
+EQUIVALENT: dict[str, str] = {}
+
+
+class Mutator(ast.NodeTransformer):
+    """Counts the places of mutants, and makes the one at ``target``."""
+
+    def __init__(self, target: int = -1) -> None:
+        self.target, self.count, self.function, self.what = target, 0, "", ""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        if node.name not in FUNCTIONS:
+            return node
+        before, self.function = self.function, node.name
+        node.body = [self.visit(statement) for statement in node.body]
+        self.function = before
+        return node
+
+    def generic_visit(self, node: Any) -> Any:
+        node = super().generic_visit(node)
+        if not self.function or isinstance(node, ast.arguments | ast.Assert | ast.Raise):
+            return node
+        for operator, made in self._mutants(node):
+            if self.count == self.target:
+                self.what = f"{self.function}: {operator}: {ast.unparse(node).splitlines()[0]}"
+                return ast.copy_location(made(), node)
+            self.count += 1
+        return node
+
+    @staticmethod
+    def _mutants(node: Any) -> list[tuple[str, Any]]:
+        def changed(**fields: Any) -> Any:
+            def make() -> Any:
+                made = copy.copy(node)
+                for name, value in fields.items():
+                    setattr(made, name, value)
+                return made
+
+            return make
+
+        match node:
+            case ast.UnaryOp(op=ast.USub()):
+                return [("minus", lambda: node.operand)]
+            case ast.UnaryOp(op=ast.Invert() | ast.Not()):
+                return [("not", lambda: node.operand)]
+            case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                return [("next", changed(value=value + 1))]
+            case ast.Compare(ops=[op, *_]) if type(op) in OTHER:
+                return [("compare", changed(ops=[OTHER[type(op)](), *node.ops[1:]]))]
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return [("add", changed(op=ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()))]
+            case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+                return [("and", changed(op=ast.BitOr() if isinstance(node.op, ast.BitAnd) else ast.BitAnd()))]
+            case ast.Expr(value=ast.Call()):
+                return [("call", changed(value=ast.Constant(value=0)))]
+            case ast.If():
+                no, yes = ast.Constant(value=False), ast.Constant(value=True)
+                return [("never", changed(test=no)), ("always", changed(test=yes))]
+        return []
+
+
+def mutant(target: int) -> tuple[Any, str]:
+    """The module with one mutant in it, and what it is; the compiled kernel stays as it was."""
+    tree = ast.parse(Path(encode.__file__).read_text())
+    mutator = Mutator(target)
+    tree = ast.fix_missing_locations(mutator.visit(tree))
+    module = types.ModuleType("mutated_encode")
+    module.__dict__["__name__"] = encode.__name__
+    exec(compile(tree, "mutated_encode", "exec"), module.__dict__)
+    module.__dict__["_specialise"] = encode._specialise
+    return module, mutator.what
+
+
+def places() -> int:
+    mutator = Mutator()
+    mutator.visit(ast.parse(Path(encode.__file__).read_text()))
+    return mutator.count
+
+
+@cache
+def problems() -> list[tuple[Problem, list[bool]]]:
+    """Problems, and for each alternative whether it holds somewhere."""
+    found = []
+    for seed in range(70):
+        problem = posed_at_random(np.random.default_rng((31, seed))).problem
+        points, other = all_points(problem)
+        totals = problem.evaluate(points, other)
+        truth = []
+        for alternative in problem.alternatives:
+            forms = [totals @ form.coefficients + form.constant >= 0 for form in alternative.forms]
+            truth.append(bool(np.all([np.ones(len(totals), bool), *forms], axis=0).any()))
+        found.append((problem, truth))
+    return found
+
+
+def solve(literals: Any, assumptions: tuple[int, ...] = ()) -> list[int] | None:
+    clauses = clause_lists(np.asarray(literals, np.int32))
+    if [] in clauses:
+        return None
+    with Solver(name="minisat22", bootstrap_with=clauses) as solver:
+        return solver.get_model() or [] if solver.solve(assumptions=list(assumptions)) else None
+
+
+def caught_by_counters(module: Any) -> bool:
+    """Whether "at most" is wrong of some assignment."""
+    rng = np.random.default_rng(32)
+    for _ in range(25):
+        size = int(rng.integers(1, 7))
+        weights = rng.integers(1, int(rng.choice([2, 4, 9])), size)
+        most = int(rng.integers(-1, weights.sum() + 1))
+        signs = rng.choice([-1, 1], size)
+        clauses = module.Clauses(size)
+        module.at_most(clauses, (signs * np.arange(1, size + 1)).astype(np.int32), weights, most)
+        literals = clauses.cnf().literals
+        for values in itertools.product((-1, 1), repeat=size):
+            weight = int(weights[np.array(values) == signs].sum())
+            model = solve(literals, tuple(int(v * (i + 1)) for i, v in enumerate(values)))
+            if (model is not None) != (weight <= most):
+                return True
+    return False
+
+
+PATTERNS = (
+    *(["00", "10", "11"], ["000", "100", "110", "111"], ["00", "11"], ["01", "10"], ["10", "01", "00"]),
+    *(
+        ["100", "010", "001"],
+        ["000", "100", "110", "001"],
+        ["0000", "1000", "1100", "1110", "0001"],
+        ["011", "101", "110"],
+    ),
+    *(["0", "1"], ["1"], ["010", "111", "001", "000"], ["1110", "1100", "1000", "0001"]),
+)
+
+
+def caught_by_patterns(module: Any) -> bool:
+    """Whether the clauses of some patterns allow another, or do not allow one."""
+    for rows in PATTERNS:
+        values = np.array([[c == "1" for c in row] for row in rows])
+        columns = module.columns_of(values)
+        again = np.stack(
+            [
+                np.full(len(rows), bool(l)) if l < 2 else columns.values[:, l // 2 - 1] ^ bool(l & 1)
+                for l in columns.literals.tolist()
+            ],
+            axis=1,
+        )
+        if not np.array_equal(again, values):
+            return True
+        own = columns.values
+        clauses = module.Clauses(3 + own.shape[1])
+        module.patterns_clauses(clauses, own, 4)
+        literals = clauses.cnf().literals
+        allowed = {tuple(row) for row in own.tolist()}
+        for bits in itertools.product((False, True), repeat=own.shape[1]):
+            model = solve(literals, tuple(4 + i if bit else -4 - i for i, bit in enumerate(bits)))
+            if (model is not None) != (bits in allowed):
+                return True
+    return False
+
+
+def caught_by_problems(module: Any) -> bool:
+    for problem, truth in problems():
+        encoding = module.Encoding(problem)
+        for alternative, exists in zip(problem.alternatives, truth, strict=True):
+            model = solve(encoding.formula(alternative.forms).literals)
+            if (model is not None) != exists:
+                return True
+            if model is not None:
+                point, other = encoding.point(model)
+                if not problem.inside(point, other):
+                    return True
+                totals = problem.evaluate(point[None], other)[0]
+                if any(int(form.coefficients @ totals) + form.constant < 0 for form in alternative.forms):
+                    return True
+    return False
+
+
+def caught(target: int) -> tuple[bool, str]:
+    module, what = mutant(target)
+    try:
+        with np.errstate(all="ignore"):
+            found = caught_by_counters(module) or caught_by_patterns(module) or caught_by_problems(module)
+    except Exception:
+        return True, what
+    return found, what
+
+
+def test_the_encodings_themselves_are_not_caught() -> None:
+    assert not caught_by_counters(encode)
+    assert not caught_by_patterns(encode)
+    assert not caught_by_problems(encode)
+
+
+@pytest.mark.outside
+def test_every_mutant_is_caught_or_equivalent() -> None:
+    total = places()
+    assert total >= 200
+    survivors = []
+    for target in range(total):
+        found, what = caught(target)
+        if not found:
+            survivors.append(what)
+    assert sorted(set(survivors) - set(EQUIVALENT)) == []
