@@ -9,6 +9,8 @@ that regrows is the mean over whole periods of regrowth. The rows are written by
 """
 
 import argparse
+import ctypes
+import gc
 import json
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import torch
 
 from benchmarks.case import reset_peak, resident
 from gatefit.network import LogicNetwork
+from gatefit.ops.workspace import workspace
 from gatefit.training.config import RunConfig
 from gatefit.training.data import PackedRows, TrainingData
 from gatefit.training.loop import Observer, train
@@ -100,6 +103,10 @@ def peak(shape: dict, method: str, threads: int, kind: str) -> int:
     for each in ({**shape, "width": 100}, shape):
         # First a small one: it compiles.
         config, data = run_of(each, 12)
+        # What was freed and not given back to the system would hide as much of what follows.
+        workspace.clear()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
         reset_peak()
         before = resident("VmRSS")
         train(config, network_of(each, method, KINDS[kind]), data, threads=threads)
