@@ -38,7 +38,7 @@ from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
 from gatefit.estimators.unfitted import JUDGED_STEPS, warn_unfitted
 from gatefit.network import LogicNetwork
-from gatefit.readouts import Readout
+from gatefit.readouts import Readout, check_groups
 from gatefit.training.budget import Size, largest_size
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
@@ -224,7 +224,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             strategy = SampledEvaluation(measured)
             result = train(config, network, data, observers=observers, threads=self.threads, strategy=strategy)
             reached = result.state.best_score if validated else result.state.metrics[-1]["train_hard"]
-            return Fitted(network, result.state.metrics, result.state.step, made, reached)
+            return Fitted(network, seed, result.state.metrics, result.state.step, made, reached)
 
         size = self._size(recipe, classes)
         fit = fitted(size)
@@ -328,6 +328,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         if self.max_luts is not None and is_auto(self.votes):
             votes, depth = "last", min(depth, 2) if is_auto(self.depth) else depth
         width = self._whole_or("width", recipe.width)
+        if votes == "all" and classes > 1 and self.network is None:
+            check_groups(width, classes)
         if not budgeted:
             return Size(width, depth, votes)
         if votes == "last":  # as many gates in all, in fewer layers

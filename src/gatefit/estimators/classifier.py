@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator, is_auto
+from gatefit.estimators.evaluation import mean_shift
 from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
@@ -212,8 +213,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         if not recipe.calibrated or not isinstance(readout, GroupSum):
             return
         readout.calibrate(torch.zeros(readout.classes))
-        soft, hard = (scores_of(fit.network, measured.train, soft=soft).double().mean(0) for soft in (True, False))
-        readout.calibrate(soft - hard)
+        readout.calibrate(mean_shift(fit.network, data, fit.seed))
         # The log's last line is about the network as it is now, unless an earlier one was kept.
         if not measured.keep_best:
             fit.metrics[-1] |= {

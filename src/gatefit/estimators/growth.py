@@ -22,9 +22,10 @@ CAUTION: Final = 0.95
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained network, its log, its steps, what it was made from, and the score that it is judged by."""
+    """A trained network, its seed, its log, its steps, what it was made from, and the score that it is judged by."""
 
     network: LogicNetwork
+    seed: int
     metrics: list[dict[str, Any]]
     steps: int
     made: dict[str, Any]

@@ -71,6 +71,7 @@ def own_network(
 
 
 CONFIGURED: Final = (
+    "wiring",
     "method",
     "width",
     "depth",
@@ -78,7 +79,6 @@ CONFIGURED: Final = (
     "readout",
     "readout_temperature",
     "temperature",
-    "wiring",
     "candidates",
     "initialisation",
 )
