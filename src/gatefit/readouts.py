@@ -50,6 +50,9 @@ class Readout(nn.Module, ABC):
     def harden(self) -> deployed_readouts.Readout:
         """What the circuit computes."""
 
+    def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
+        """Add ``shifts`` to the deployed scores, where the readout can; what was added before is forgotten."""
+
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """The circuit's scores of Boolean ``y``, to the bit."""
         return self.deployed_from_sums(y if self.groups is None else group_sums(y, self.groups))

@@ -21,7 +21,7 @@ from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
 from gatefit.estimators.recipes import Recipe
-from gatefit.readouts import GroupSum, Readout
+from gatefit.readouts import Readout
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import agreement, scores_of
 
@@ -209,9 +209,9 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
 
     def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """Give the deployed network's class scores the means that they had before its gates were snapped."""
-        readout = fit.network.readout
-        if not recipe.calibrated or not isinstance(readout, GroupSum):
+        if not recipe.calibrated:
             return
+        readout = fit.network.readout
         readout.calibrate(torch.zeros(readout.classes))
         readout.calibrate(mean_shift(fit.network, data, fit.seed))
         # The log's last line is about the network as it is now, unless an earlier one was kept.
