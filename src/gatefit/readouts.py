@@ -37,12 +37,6 @@ class Readout(nn.Module, ABC):
     classes: int
     groups: int | None
     """Into how many equal groups the gates are summed; None where each gate is read by itself."""
-    calibrates = False
-    """Whether scores of the deployed network can be shifted by ``calibrate``."""
-
-    def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
-        """Add ``shifts`` to the deployed scores, as nearly as the readout can."""
-        raise TypeError(f"a {type(self).__name__} readout has nothing to shift its scores by")
 
     @abstractmethod
     def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
@@ -55,6 +49,9 @@ class Readout(nn.Module, ABC):
     @abstractmethod
     def harden(self) -> deployed_readouts.Readout:
         """What the circuit computes."""
+
+    def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
+        """Add ``shifts`` to the deployed scores, where the readout can; what was added before is forgotten."""
 
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """The circuit's scores of Boolean ``y``, to the bit."""
@@ -73,7 +70,6 @@ class GroupSum(Readout):
     """
 
     offsets: Tensor | None
-    calibrates = True
 
     def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
         super().__init__()

@@ -209,9 +209,9 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
 
     def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """Give the deployed network's class scores the means that they had before its gates were snapped."""
-        readout = fit.network.readout
-        if not recipe.calibrated or not readout.calibrates:
+        if not recipe.calibrated:
             return
+        readout = fit.network.readout
         readout.calibrate(torch.zeros(readout.classes))
         readout.calibrate(mean_shift(fit.network, data, fit.seed))
         # The log's last line is about the network as it is now, unless an earlier one was kept.
