@@ -16,6 +16,8 @@ VERBS = [
     "compile",
     "optimise",
     "prove",
+    "verify",
+    "explain",
     "predict",
     "export",
     "info",

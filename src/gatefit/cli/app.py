@@ -29,6 +29,7 @@ from gatefit.cli import (
     runs,
     synth,
     train,
+    verify,
     view,
 )
 from gatefit.cli.compile_notice import announced
@@ -168,6 +169,8 @@ _add("evaluate", evaluate.evaluate, evaluate.EXAMPLE)
 _add("compile", compile.compile_run, compile.COMPILE_EXAMPLE)
 _add("optimise", compile.optimise_file, compile.OPTIMISE_EXAMPLE)
 _add("prove", compile.prove_files, compile.PROVE_EXAMPLE)
+_add("verify", verify.verify, verify.VERIFY_EXAMPLE)
+_add("explain", verify.explain, verify.EXPLAIN_EXAMPLE)
 _add("predict", predict.predict, predict.EXAMPLE)
 _add("export", export.export, export.EXAMPLE, kernels=False)
 _add("info", info.info, info.EXAMPLE, kernels=False)

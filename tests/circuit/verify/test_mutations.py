@@ -16,6 +16,7 @@ themselves too, on every assignment.
 import ast
 import copy
 import itertools
+import signal
 import types
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,9 @@ FUNCTIONS = (
 )
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 
+SECONDS = 20.0
+"""Of the processor, for one mutant; all of them together need two minutes."""
+
 EQUIVALENT: dict[str, str] = {}
 
 
@@ -69,12 +73,13 @@ class Mutator(ast.NodeTransformer):
         node = super().generic_visit(node)
         if not self.function or isinstance(node, ast.arguments | ast.Assert | ast.Raise):
             return node
+        replacement = node
         for operator, made in self._mutants(node):
             if self.count == self.target:
                 self.what = f"{self.function}: {operator}: {ast.unparse(node).splitlines()[0]}"
-                return ast.copy_location(made(), node)
+                replacement = ast.copy_location(made(), node)
             self.count += 1
-        return node
+        return replacement
 
     @staticmethod
     def _mutants(node: Any) -> list[tuple[str, Any]]:
@@ -226,12 +231,20 @@ def caught_by_problems(module: Any) -> bool:
 
 def caught(target: int) -> tuple[bool, str]:
     module, what = mutant(target)
+    signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         with np.errstate(all="ignore"):
             found = caught_by_counters(module) or caught_by_patterns(module) or caught_by_problems(module)
     except Exception:
         return True, what
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return found, what
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError("a mutant that does not end is caught too")
 
 
 def test_the_encodings_themselves_are_not_caught() -> None:

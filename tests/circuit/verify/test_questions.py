@@ -207,6 +207,7 @@ def test_a_batch_has_a_summary_a_figure_and_importance() -> None:
     assert json.dumps(reasons.to_json())
     nearest = verify.closest_each(circuit, rows)
     assert nearest.summary().startswith("changes to the nearest other answer: 1 in 100 %")
+    assert sum(nearest.importance().values()) == 1.0
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
@@ -222,3 +223,19 @@ def test_an_interval_holds_as_often_as_it_says() -> None:
         hits = rng.binomial(500, share_, 2000)
         inside = [low <= share_ <= high for low, high in (_chernoff(int(h), 500, 0.95) for h in hits[:400])]
         assert np.mean(inside) >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_estimator_explains_its_predictions() -> None:
+    pytest.importorskip("torch")
+    from gatefit import LogicGateClassifier
+
+    rng = np.random.default_rng(0)
+    x = rng.random((80, 3))
+    model = LogicGateClassifier(width=12, depth=2, steps=40, random_state=0).fit(x, (x[:, 0] > 0.5).astype(int))
+    reasons = model.explain(x[:3], timeout=None)
+    assert len(reasons) == 3
+    for row, reason in zip(x, reasons, strict=False):
+        assert isinstance(reason, Explanation)
+        assert reason.answer == model.predict(row[None])[0]
+    assert set(reasons.importance()) <= {"x0", "x1", "x2"}

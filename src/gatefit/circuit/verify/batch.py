@@ -86,7 +86,7 @@ class Batch:
             if isinstance(answer, Explanation):
                 found.update(condition.feature for condition in answer.because)
             elif isinstance(answer, Counterexample):
-                found.update(answer.changed)
+                found.update(answer.changed.keys())
         total = max(1, sum(isinstance(a, Explanation | Counterexample) for a in self.answers))
         return {name: count / total for name, count in found.most_common()}
 

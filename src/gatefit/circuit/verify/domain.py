@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gatefit.encoders import Encoder
     from gatefit.encoders.base import Rule
 
-Region: TypeAlias = Mapping[str | int, Any]
+Region: TypeAlias = Mapping[Any, Any]
 """Features by name or number, each with (low, high), either of which may be None, or a set of values."""
 
 GROUPS: Final = ("chain", "one of", "at most one of")

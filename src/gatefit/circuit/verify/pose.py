@@ -188,7 +188,7 @@ def state_robust(
     *,
     changes: int | None = None,
     levels: int | None = None,
-    within: Mapping[str | int, Any] | None = None,
+    within: Mapping[Any, Any] | None = None,
     tolerance: float | None = None,
     domain: Domain | None = None,
 ) -> Statement:

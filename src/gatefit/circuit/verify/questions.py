@@ -143,7 +143,7 @@ def robust(
     *,
     changes: int | None = None,
     levels: int | None = None,
-    within: Mapping[str | int, Any] | None = None,
+    within: Mapping[Any, Any] | None = None,
     tolerance: float | None = None,
     domain: Domain | None = None,
     timeout: float | None = TIMEOUT,

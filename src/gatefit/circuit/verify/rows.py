@@ -135,11 +135,13 @@ def raw_value(feature: Feature, value: Value, near: Any = None) -> Any:
 
 def _short_number(low: float, high: float, near: Any, whole: tuple[int, int] | None) -> float | int:
     """A number of few digits with low < number <= high, at the end that is nearer to ``near``."""
-    if near is None or isinstance(near, str | bool) or not isinstance(near, int | float):
-        near = 0.0 if low == -math.inf and high == math.inf else (high if low == -math.inf else -math.inf)
-    if low < near <= high:
+    if isinstance(near, str | bool) or not isinstance(near, int | float):
+        near = None
+    if near is None and low == -math.inf and high == math.inf:
+        return 0
+    if near is not None and low < near <= high:
         return int(near) if whole is not None and float(near).is_integer() else float(near)
-    from_below = near <= low
+    from_below = low > -math.inf if near is None else near <= low
     edge = low if from_below else high
     # Three digits of the edge are near enough to it; whole numbers have none behind the point.
     size = 0 if edge == 0 or not math.isfinite(edge) else math.floor(math.log10(abs(edge)))
