@@ -103,6 +103,14 @@ def test_a_budget_of_gates_is_kept_and_used(iris, budget):
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
+def test_a_warm_start_stays_within_its_budget(iris):
+    X, y = iris
+    model = LogicGateClassifier(**SHORT, steps=20, max_gates=40, warm_start=True).fit(X, y)
+    assert model.network_.widths == (12, 12, 12)
+    assert model.fit(X, y).network_.widths == (12, 12, 12)
+    assert model.n_iter_ == 40
+
+
 def test_a_budget_that_is_larger_than_needed_changes_nothing(iris):
     X, y = iris
     free, bound = (LogicGateClassifier(**SHORT, steps=20, max_gates=most).fit(X, y) for most in (None, 10**6))
@@ -129,19 +137,21 @@ def test_a_budget_of_tables(iris):
         LogicGateClassifier(network=lambda *_: network, max_luts=150).fit(X, y)
 
 
-def test_a_training_set_that_is_not_fitted_is_said():
+def test_a_training_set_that_is_not_fitted_is_said(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (4000, 3)).astype(float), rng.integers(0, 2, 4000)
+    options = {**SHORT, "width": 20, "depth": 1, "steps": 60, "batch_size": 32}
+    LogicGateClassifier(**options).fit(X, y)  # no warning, which would be an error here: so few steps are not judged
+    monkeypatch.setattr("gatefit.estimators.base.JUDGED_STEPS", 60)
     message = (
         r"^the training set is not fitted: its accuracy is 0\.5\d\d, and always the most .*; try more steps, a larger"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
-        LogicGateClassifier(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(X, y)
+        LogicGateClassifier(**options).fit(X, y)
     assert caught[0].filename == __file__
     with pytest.warns(
         ConvergenceWarning, match=r"^the training set is not fitted: its R² is -?0\.\d+, and the mean has 0"
     ):
-        LogicGateRegressor(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(X, rng.random(4000))
-    LogicGateClassifier(**SHORT, width=20, depth=1, steps=500, batch_size=32).fit(
-        X, X[:, 0]
-    )  # no warning: they are errors here
+        LogicGateRegressor(**options).fit(X, rng.random(4000))
+    LogicGateClassifier(**options).fit(X, X[:, 0])
+    LogicGateClassifier(**options, class_weight={0: 1, 1: 5}).fit(X, y)  # an accuracy does not measure what weights ask

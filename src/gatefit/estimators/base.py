@@ -228,7 +228,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
 
         size = self._size(recipe, classes)
         fit = fitted(size)
-        if self.max_gates is not None and self.max_luts is None and not continues:
+        if self.max_gates is not None and self.max_luts is None and not self.warm_start:
+            # What is trained further may be optimised less: then only what surely fits will do.
             widest = Size(recipe.width, size.depth, size.votes)
             fit = grown(fit, fitted, size, widest, classes, self.max_gates)
         self._finish(fit, recipe, data, measured)

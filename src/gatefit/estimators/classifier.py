@@ -76,7 +76,7 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
             ``wiring``: for layers, wirings, methods and readouts of your own.
         max_gates: a budget in place of ``width``: live two-input gates of ``circuit_``, encoder and readout apart. The
-            network is as wide as fits; several are trained where optimising leaves room.
+            network is as wide as fits; several are trained where optimising leaves room, unless ``warm_start``.
         max_luts: the same in tables of six inputs for gates, counts and the choice of the class, by the estimate of
             ``gatefit.training.budget``; ``gatefit synth`` counts them.
 
