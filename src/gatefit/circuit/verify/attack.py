@@ -20,7 +20,7 @@ BEAM: Final = 4
 RIVALS: Final = 3
 """Points drawn; points that are kept from one step to the next; alternatives that are climbed for."""
 STEPS: Final = 60
-_MOST_MOVES: Final = 2**14
+_MOST_MOVES: Final = 2**13
 
 
 def attack(problem: Problem, effort: Effort, seed: int = 0) -> Found | None:
@@ -52,19 +52,20 @@ def _coordinates(problem: Problem) -> list[Int64[np.ndarray, " some"]]:
 def _drawn(problem: Problem, rng: np.random.Generator, count: int) -> Int64[np.ndarray, "states coordinates"]:
     """Random states, the base first if it is part of the space."""
     allowed = _coordinates(problem)
-    features = len(problem.allowed)
+    base = problem.base
+    if base is not None and problem.changes is not None:  # a few features each, all others as at the base
+        states = np.repeat(base[None], count, axis=0)
+        free = problem.free
+        sizes = np.array([values.size for values in problem.allowed])
+        flat, starts = np.concatenate(problem.allowed), np.cumsum(sizes) - sizes
+        for _ in range(problem.changes if free.size else 0):
+            chosen = free[rng.integers(0, free.size, count)]
+            states[np.arange(count), chosen] = flat[starts[chosen] + rng.integers(0, sizes[chosen])]
+        states[0] = base
+        return _legal(problem, states)
     states = np.stack([values[rng.integers(0, values.size, count)] for values in allowed], axis=1)
-    if problem.base is not None:
-        states[0, :features] = problem.base
-        if problem.changes is not None:  # a few features each, all others as at the base
-            free = problem.free
-            kept = np.zeros((count, features), bool)
-            size = min(problem.changes, free.size)
-            if size:
-                some = np.argpartition(rng.random((count, free.size)), size - 1, axis=1)[:, :size]
-                np.put_along_axis(kept, free[some], True, axis=1)
-            kept[0] = False
-            states[:, :features] = np.where(kept, states[:, :features], problem.base)
+    if base is not None and problem.inside(base):
+        states[0, : base.size] = base
     return _legal(problem, states)
 
 
@@ -120,11 +121,11 @@ def _climb(
     for _ in range(steps):
         use: Any = slice(None)
         if where.size * len(beam) > _MOST_MOVES:
-            use = rng.choice(where.size, _MOST_MOVES // len(beam), replace=False)
+            use = np.sort(rng.choice(where.size, max(1, _MOST_MOVES // len(beam)), replace=False))
         moved = np.repeat(beam, where[use].size, axis=0)
         rows = np.arange(len(moved))
         moved[rows, np.tile(where[use], len(beam))] = np.tile(what[use], len(beam))
-        moved = np.unique(_legal(problem, moved), axis=0)
+        moved = _legal(problem, moved)
         if not len(moved):
             return None
         totals = _totals(problem, moved)
@@ -132,8 +133,10 @@ def _climb(
         if found is not None or effort.late:
             return found
         slack = _slack(alternative, totals)
-        order = np.argsort(-slack, kind="stable")[:BEAM]
+        order = np.argsort(-slack, kind="stable")[: BEAM * BEAM]
         if problem.changes is None and slack[order[0]] <= best:
             return None
-        best, beam = int(slack[order[0]]), moved[order]
+        # One state may be reached from several of the beam; the same one need not be kept twice.
+        _, first = np.unique(moved[order], axis=0, return_index=True)
+        best, beam = int(slack[order[0]]), moved[order[np.sort(first)[:BEAM]]]
     return None

@@ -115,6 +115,9 @@ def _solve(problem: Problem, encoding: Encoding, left: list[int], effort: Effort
     """Ask about the alternatives that are left, the closest first."""
     outcome.left, outcome.reason = [], ""
     for number in _closest_first(problem, left):
+        if effort.spent:
+            outcome.left.append(number)
+            continue
         alternative = problem.alternatives[number]
         answer: Refutation | Solution | None = None
         implied = bool(alternative.implied)

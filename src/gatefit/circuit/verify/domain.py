@@ -235,6 +235,13 @@ class Domain:
         """For each feature the values that are in the domain."""
         return [feature.usual for feature in self.features]
 
+    def usual_and(self, point: Int64[np.ndarray, " features"]) -> list[Int64[np.ndarray, " some"]]:
+        """For each feature the values that are in the domain, and the one that a point has."""
+        return [
+            feature.usual if feature.values[value].usual else np.union1d(feature.usual, value)
+            for feature, value in zip(self.features, point.tolist(), strict=True)
+        ]
+
     def region(self, region: Region | None) -> list[Int64[np.ndarray, " some"]]:
         """For each feature its values in a region, {feature: (low, high) or a set}; all of those left out."""
         allowed = self.usual()

@@ -32,6 +32,10 @@ MOST_LITERALS: Final = 2**24
 """Literals of a formula beyond which it is not written."""
 
 
+_KEPT: Final = 64
+"""Sets of values of one feature whose columns are kept."""
+
+
 class TooLargeError(Exception):
     """A formula that would not fit."""
 
@@ -123,17 +127,22 @@ def _merge(
     if a_values.size * b_values.size > MOST_LITERALS:
         raise TooLargeError(f"sums of {a_values.size * b_values.size:,} different values would have to be counted")
     both = a_values[:, None] + b_values[None, :]
-    values = np.unique(np.concatenate([a_values, b_values, both[both <= most]]))
+    fits = both <= most
+    if even:  # all multiples of the weight up to the sum, or to what is allowed
+        unit = int(a_values[0])
+        values = unit * np.arange(1, min(int(both[-1, -1]), most) // unit + 1)
+    else:
+        values = np.unique(np.concatenate([a_values, b_values, both[fits]]))
     first = clauses.fresh(values.size)
     literals = first + np.arange(values.size)
     clauses.add_rows(-a_literals, literals[np.searchsorted(values, a_values)])
     clauses.add_rows(-b_literals, literals[np.searchsorted(values, b_values)])
-    i, j = np.nonzero(both <= most)
+    i, j = np.nonzero(fits)
     clauses.add_rows(-a_literals[i], -b_literals[j], literals[np.searchsorted(values, both[i, j])])
     if not even:  # with equal weights, what is at least s is at least all values below by itself
         clauses.add_rows(-literals[1:], literals[:-1])
     # Of the pairs that weigh too much the lightest say it.
-    over = both > most
+    over = ~fits
     lightest = over & ~np.concatenate([np.zeros((len(both), 1), bool), over[:, :-1]], axis=1)
     i, j = np.nonzero(lightest)
     clauses.add_rows(-a_literals[i], -b_literals[j])
@@ -157,7 +166,13 @@ class Encoding:
         self.first: list[int] = []
         count = 1  # node 0 is false
         for feature, allowed in zip(problem.domain.features, problem.allowed, strict=True):
-            columns = columns_of(feature.patterns[allowed])
+            # Kept with the feature: rows of a batch mostly allow the same values.
+            known = feature.__dict__.setdefault("_columns", {})
+            columns = known.get(allowed.tobytes())
+            if columns is None:
+                columns = columns_of(feature.patterns[allowed])
+                if len(known) < _KEPT:
+                    known[allowed.tobytes()] = columns
             self.columns.append(columns)
             self.first.append(count)
             count += columns.values.shape[1]

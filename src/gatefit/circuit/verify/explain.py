@@ -111,9 +111,7 @@ class Search:
         problem = asked.problem
         assert problem.base is not None
         self.base = problem.base
-        self.everything: Allowed = [
-            np.union1d(feature.usual, self.base[i]) for i, feature in enumerate(problem.domain.features)
-        ]
+        self.everything: Allowed = problem.domain.usual_and(self.base)
         self.problem = Problem(
             problem.domain, problem.models, self.everything, problem.alternatives, self.base, totals=problem.totals
         )

@@ -278,7 +278,7 @@ def _pose_robust(statement: Statement, circuits: tuple[Circuit, ...], domain: Do
     else:
         if type(changes) is not int or changes < 0:
             raise ValueError(f"changes must be a whole number >= 0, got {changes!r:.80}")
-        allowed = [np.union1d(feature.usual, point[i]) for i, feature in enumerate(domain.features)]
+        allowed = domain.usual_and(point)
         what = "bit" if circuit.encoder is None and not domain.groups else "feature"
         how = f"whatever {changes} {what}{'' if changes == 1 else 's'} become" + ("s" if changes == 1 else "")
     alternatives, totals, said = _differs(circuit, domain, point, statement["tolerance"])
