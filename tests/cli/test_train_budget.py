@@ -28,6 +28,8 @@ def test_a_budget_of_tables_lets_the_last_of_two_layers_vote(gatefit, tmp_path):
     done = gatefit("train", *SHORT, "--max-luts", "60", "--out", tmp_path / "run", "--json")
     config = done.json["config"]
     assert (config["depth"], config["votes"], config["wiring"]) == (2, "last", "learned")
-    assert estimated_luts(Size(config["width"], 2, "last"), 2) <= 60 < estimated_luts(
-        Size(config["width"] + 2, 2, "last"), 2
+    assert (
+        estimated_luts(Size(config["width"], 2, "last"), 2)
+        <= 60
+        < estimated_luts(Size(config["width"] + 2, 2, "last"), 2)
     )
