@@ -18,6 +18,7 @@ import copy
 import itertools
 import signal
 import types
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,11 @@ FUNCTIONS = (
         "terms",
         "formula",
     ),
-    *("domain_clauses", "_budget", "_differs", "point", "_value", "patterns_clauses", "_rising"),
+    *("domain_clauses", "_differs", "point", "_value", "patterns_clauses"),
 )
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 
-SECONDS = 20.0
+SECONDS = 10.0
 """Of the processor, for one mutant; all of them together need two minutes."""
 
 EQUIVALENT: dict[str, str] = {}
@@ -59,7 +60,12 @@ class Mutator(ast.NodeTransformer):
     """Counts the places of mutants, and makes the one at ``target``."""
 
     def __init__(self, target: int = -1) -> None:
-        self.target, self.count, self.function, self.what = target, 0, "", ""
+        self.target, self.count, self.function, self.statement, self.what = target, 0, "", "", ""
+
+    def visit(self, node: Any) -> Any:
+        if isinstance(node, ast.stmt):
+            self.statement = ast.unparse(node).splitlines()[0]
+        return super().visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if node.name not in FUNCTIONS:
@@ -76,7 +82,9 @@ class Mutator(ast.NodeTransformer):
         replacement = node
         for operator, made in self._mutants(node):
             if self.count == self.target:
-                self.what = f"{self.function}: {operator}: {ast.unparse(node).splitlines()[0]}"
+                whole = isinstance(node, ast.stmt)
+                where = ast.unparse(node).splitlines()[0] if whole else self.statement
+                self.what = f"{self.function}: {operator}{'' if whole else ' ' + ast.unparse(node)} in: {where}"
                 replacement = ast.copy_location(made(), node)
             self.count += 1
         return replacement
@@ -134,17 +142,29 @@ def places() -> int:
 @cache
 def problems() -> list[tuple[Problem, list[bool]]]:
     """Problems, and for each alternative whether it holds somewhere."""
-    found = []
-    for seed in range(70):
+    found, rising = [], 0
+    for seed in itertools.count():
         problem = posed_at_random(np.random.default_rng((31, seed))).problem
-        points, other = all_points(problem)
-        totals = problem.evaluate(points, other)
-        truth = []
-        for alternative in problem.alternatives:
-            forms = [totals @ form.coefficients + form.constant >= 0 for form in alternative.forms]
-            truth.append(bool(np.all([np.ones(len(totals), bool), *forms], axis=0).any()))
-        found.append((problem, truth))
-    return found
+        truth = _truth(problem)
+        # Of pairs in which one number rises, those that tell whether it has to, and have some thresholds to tell it by.
+        telling = problem.rising and truth != _truth(replace(problem, rising=False))
+        telling = telling and problem.second is not None and problem.allowed[problem.second].size > 2
+        rising += telling
+        if telling or len(found) < 70:
+            found.append((problem, truth))
+        if rising >= 8 and len(found) >= 70:
+            return found
+    raise AssertionError
+
+
+def _truth(problem: Problem) -> list[bool]:
+    points, other = all_points(problem)
+    totals = problem.evaluate(points, other)
+    truth = []
+    for alternative in problem.alternatives:
+        forms = [totals @ form.coefficients + form.constant >= 0 for form in alternative.forms]
+        truth.append(bool(np.all([np.ones(len(totals), bool), *forms], axis=0).any()))
+    return truth
 
 
 def solve(literals: Any, assumptions: tuple[int, ...] = ()) -> list[int] | None:
@@ -157,12 +177,23 @@ def solve(literals: Any, assumptions: tuple[int, ...] = ()) -> list[int] | None:
 
 def caught_by_counters(module: Any) -> bool:
     """Whether "at most" is wrong of some assignment."""
-    rng = np.random.default_rng(32)
-    for _ in range(25):
-        size = int(rng.integers(1, 7))
-        weights = rng.integers(1, int(rng.choice([2, 4, 9])), size)
-        most = int(rng.integers(-1, weights.sum() + 1))
-        signs = rng.choice([-1, 1], size)
+    cases = [
+        (weights, most)
+        for size in (1, 2, 3)
+        for weights in itertools.product((1, 2, 3), repeat=size)
+        for most in range(-1, sum(weights) + 1)
+    ]
+    cases += [
+        ((1,) * 6, 2),
+        ((1,) * 5, 3),
+        ((2,) * 5, 4),
+        ((1, 1, 2, 3, 5), 6),
+        ((4, 1, 4, 1, 4), 8),
+        ((7, 5, 3, 1), 9),
+    ]
+    for numbers, most in cases:
+        weights, size = np.array(numbers), len(numbers)
+        signs = np.where(np.arange(size) % 2, -1, 1)
         clauses = module.Clauses(size)
         module.at_most(clauses, (signs * np.arange(1, size + 1)).astype(np.int32), weights, most)
         literals = clauses.cnf().literals
@@ -174,21 +205,26 @@ def caught_by_counters(module: Any) -> bool:
     return False
 
 
-PATTERNS = (
-    *(["00", "10", "11"], ["000", "100", "110", "111"], ["00", "11"], ["01", "10"], ["10", "01", "00"]),
-    *(
-        ["100", "010", "001"],
-        ["000", "100", "110", "001"],
+def pattern_sets() -> list[list[str]]:
+    """Every set of patterns of up to three bits, and some of four."""
+    found = []
+    for bits in (1, 2, 3):
+        every = ["".join(row) for row in itertools.product("01", repeat=bits)]
+        found += [list(rows) for size in range(1, len(every) + 1) for rows in itertools.combinations(every, size)]
+    return [
+        *found,
         ["0000", "1000", "1100", "1110", "0001"],
-        ["011", "101", "110"],
-    ),
-    *(["0", "1"], ["1"], ["010", "111", "001", "000"], ["1110", "1100", "1000", "0001"]),
-)
+        ["0000", "1000", "1100", "1110", "1111"],
+        ["1110", "1100", "1000", "0001"],
+        ["1000", "0100", "0010", "0001"],
+        ["0000", "1000", "0100", "0010", "0001"],
+        ["0000", "1000", "1100", "0011"],
+    ]
 
 
 def caught_by_patterns(module: Any) -> bool:
     """Whether the clauses of some patterns allow another, or do not allow one."""
-    for rows in PATTERNS:
+    for rows in pattern_sets():
         values = np.array([[c == "1" for c in row] for row in rows])
         columns = module.columns_of(values)
         again = np.stack(
@@ -214,6 +250,8 @@ def caught_by_patterns(module: Any) -> bool:
 
 def caught_by_problems(module: Any) -> bool:
     for problem, truth in problems():
+        for feature in problem.domain.features:  # columns that another mutant may have made
+            feature.__dict__.pop("_columns", None)
         encoding = module.Encoding(problem)
         for alternative, exists in zip(problem.alternatives, truth, strict=True):
             model = solve(encoding.formula(alternative.forms).literals)
