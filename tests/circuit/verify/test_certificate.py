@@ -248,7 +248,8 @@ def damage_at_random(rng: np.random.Generator, folder: Path) -> str:
         except (ValueError, UnicodeEncodeError):
             path.write_text("{}")
         return "json"
-    path.write_bytes(damaged_bytes(rng, path.read_bytes()) if path.stat().st_size else b"0\n")
+    large = path.stat().st_size > 16
+    path.write_bytes(damaged_bytes(rng, path.read_bytes()) if large else rng.bytes(int(rng.integers(1, 9))))
     return path.suffix
 
 

@@ -161,6 +161,8 @@ class Encoding:
     """A problem's space and gates over variables; its forms become clauses one alternative at a time."""
 
     def __init__(self, problem: Problem) -> None:
+        if problem.changes is not None and (problem.base is None or not problem.inside(problem.base)):
+            raise ValueError("changes are counted from a point of the space")
         self.problem = problem
         self.columns: list[Columns] = []
         self.first: list[int] = []
@@ -247,34 +249,20 @@ class Encoding:
             values = self.columns[problem.second].values
             patterns_clauses(clauses, values, self.second + 1)
             if problem.rising:  # thresholds that the first point exceeds are exceeded by the second
-                signs = _rising(values)
-                one = signs * (self.first[problem.second] + 1 + np.arange(values.shape[1]))
-                two = signs * (self.second + 1 + np.arange(values.shape[1]))
-                clauses.add_rows(-one, two)
+                one = self.first[problem.second] + 1 + np.arange(values.shape[1])
+                clauses.add_rows(-one, one + self.second - self.first[problem.second])
         if problem.changes is not None and problem.base is not None:
             differs = [self._differs(clauses, i) for i in problem.free.tolist()]
             literals = np.array(differs, np.int32)
-            at_most(clauses, literals, np.ones(literals.size, np.int64), self._budget())
-
-    def _budget(self) -> int:
-        """How many free features may change: fixed ones that are not as at the base have changed already."""
-        problem = self.problem
-        assert problem.base is not None
-        assert problem.changes is not None
-        fixed = sum(
-            values.size == 1 and int(values[0]) != int(problem.base[i]) for i, values in enumerate(problem.allowed)
-        )
-        return problem.changes - fixed
+            at_most(clauses, literals, np.ones(literals.size, np.int64), problem.changes)
 
     def _differs(self, clauses: Clauses, i: int) -> int:
         """A literal that is true where feature ``i`` is not as at the base."""
         assert self.problem.base is not None
         values, first = self.columns[i].values, self.first[i] + 1
         variables = first + np.arange(values.shape[1])
-        own = np.flatnonzero(self.problem.allowed[i] == self.problem.base[i])
-        if not own.size:
-            return -1  # variable 1 is false: it always differs
-        away = np.where(values[own[0]], -variables, variables)
+        own = int(np.flatnonzero(self.problem.allowed[i] == self.problem.base[i])[0])
+        away = np.where(values[own], -variables, variables)
         if away.size == 1:
             return int(away[0])
         literal = clauses.fresh()
@@ -299,7 +287,11 @@ class Encoding:
 
 
 def patterns_clauses(clauses: Clauses, values: Bool[np.ndarray, "patterns columns"], first: int) -> None:
-    """The columns, variables from ``first``, are one of the patterns (which differ)."""
+    """The columns, variables from ``first``, are one of the patterns.
+
+    Patterns differ, and so do columns: none is constant, none another's inverse (``columns_of``). So columns that are
+    nested tell one pattern more apart than there are columns, and nothing more has to be said than that they are.
+    """
     patterns, columns = values.shape
     variables = first + np.arange(columns)
     if columns < 63 and patterns == 2**columns:
@@ -307,7 +299,7 @@ def patterns_clauses(clauses: Clauses, values: Bool[np.ndarray, "patterns column
     counts = values.sum(axis=0)
     order = np.argsort(-counts, kind="stable")
     ordered = values[:, order]
-    if patterns == columns + 1 and not np.any(ordered[:, 1:] & ~ordered[:, :-1]):
+    if not np.any(ordered[:, 1:] & ~ordered[:, :-1]):
         for a, b in pairwise(variables[order].tolist()):  # a chain: each only where the one before is
             clauses.add([-b, a, 0])
         return
@@ -318,7 +310,7 @@ def patterns_clauses(clauses: Clauses, values: Bool[np.ndarray, "patterns column
             clauses.add([*variables.tolist(), 0])
         return
     alone = np.flatnonzero((counts == 1) & (values.T @ values.sum(axis=1) == 1))
-    if alone.size == 1 and patterns == columns + 1:
+    if alone.size == 1:
         rest = np.delete(np.arange(columns), alone[0])
         chain = rest[np.argsort(-counts[rest], kind="stable")]
         inner = values[:, chain]
@@ -332,8 +324,3 @@ def patterns_clauses(clauses: Clauses, values: Bool[np.ndarray, "patterns column
     clauses.add([*range(chosen, chosen + patterns), 0])
     row, column = np.nonzero(np.ones_like(values))
     clauses.add_rows(-(chosen + row), np.where(values[row, column], variables[column], -variables[column]))
-
-
-def _rising(values: Bool[np.ndarray, "patterns columns"]) -> Int64[np.ndarray, " columns"]:
-    """1 for columns that turn from zero to one as the patterns go on, -1 for those that turn back."""
-    return np.where(values[-1], 1, -1)
