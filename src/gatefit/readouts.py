@@ -151,6 +151,11 @@ def readout_temperature(temperature: float | str, gates_per_class: int) -> float
     """The number given, or the automatic one."""
     if temperature == "auto":
         return automatic_temperature(gates_per_class)
+    if temperature == "search":
+        raise ValueError(
+            "readout_temperature='search' is found by trainings: `gatefit train`, or "
+            "gatefit.training.temperature.search_temperature; a network takes the number that they find"
+        )
     if isinstance(temperature, str) or not 0 < float(temperature) < math.inf:
         raise ValueError(f"readout_temperature must be 'auto' or a finite number > 0, got {temperature!r}")
     return float(temperature)

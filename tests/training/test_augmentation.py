@@ -216,8 +216,15 @@ def test_moves_out_of_bounds_are_refused(options, message):
         RunConfig(**options)
 
 
+def test_samples_that_are_not_there_are_refused():
+    source = AugmentedImages(images(), (9, 7, 3), Threshold(9.0).fit(images()), ALL)
+    for wrong in (-1, 200):
+        with pytest.raises(IndexError, match="there are 200 images, numbered from 0"):
+            source.training_batch(np.array([0, wrong]), seed=0, step=0)
+
+
 def test_only_thresholds_of_bytes_can_be_moved():
-    with pytest.raises(ValueError, match=r"images to flip are uint8 \(samples, 36\).*got float64"):
+    with pytest.raises(ValueError, match=r"images to be moved are uint8 \(samples, 36\).*got float64"):
         AugmentedImages(np.zeros((2, 36)), (6, 6, 1), Threshold(0.5).fit(np.zeros((2, 36))), Augmentation(flip=True))
     bits = np.zeros((2, 36), dtype=np.uint8)
     with pytest.raises(ValueError, match="every bit compares a pixel with a threshold"):

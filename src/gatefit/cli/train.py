@@ -180,6 +180,9 @@ def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
 def _content(
     folder: Path, config: RunConfig, network: "LogicNetwork", results: dict[str, Any], finished: bool, step: int
 ) -> dict[str, Any]:
+    from gatefit.training.temperature import read_search
+
+    search = read_search(folder) if config.readout_temperature == "search" else None
     return {
         "folder": str(folder),
         "config": asdict(config),
@@ -187,6 +190,7 @@ def _content(
         "step": step,
         "network": network_content(network),
         "results": results,
+        **({} if search is None else {"temperature_search": asdict(search)}),
     }
 
 
@@ -227,7 +231,10 @@ def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
         ("inputs read", f"{output.percent(network['coverage'])} of {network['inputs']:,}"),
     ]
     if network["readout_temperature"] is not None:
-        rows.append(("readout temperature", f"{network['readout_temperature']:.4g}"))
+        search = content.get("temperature_search")
+        tried = [] if search is None else [f"{each['temperature']:.3g}" for each in search["trials"]]
+        how = f"  (searched, tried {', '.join(tried)})" if tried else ""
+        rows.append(("readout temperature", f"{network['readout_temperature']:.4g}{how}"))
     if "seconds" in content:
         rows.append(("wall time", output.duration(content["seconds"])))
     return [*rows, ("folder", content["folder"])]

@@ -8,6 +8,7 @@ Numbers have every digit that the store has; an empty cell is "not known". The s
 and export -> import -> export changes none of them.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.record import RunRecord
@@ -46,10 +47,12 @@ _CONFIG: Final = (
     "initialisation", "sigma", "temperature", "learnable_temperature", "backward_basis", "epsilon", "corner_activation",
     "noise_scale", "thresholds", "adult_encoding", "validation_fraction", "patience", "noise_in", "noise_steps",
     "reach", "split_seed", "snap", "surrogate", "whole_batches", "candidates", "regrow_every", "regrow_share",
-    "regrow_until", "votes", "score_learning_rate", "widths", "skips", "shift", "flip", "rotate", "zoom",
+    "regrow_until", "votes", "score_learning_rate", "shift", "flip", "rotate", "zoom", "threshold_rule", "widths",
+    "skips",
 )  # fmt: skip
 """The columns of a configuration, in the order in which its fields came to be: a new one comes last."""
 _WORDS: Final = tuple(f.name for f in fields(RunConfig) if option_of(f).kind in (str, str | None))
+_NUMBERS_OR_WORDS: Final = tuple(f.name for f in fields(RunConfig) if {float, str} <= set(get_args(option_of(f).kind)))
 _FIGURES: Final = (
     "test_accuracy", "last_10_accuracy", "best_accuracy", "best_step", "train_accuracy", "discretisation_gap_train",
     "discretisation_gap_test", "generalisation_gap", "boolean", "steps",
@@ -260,7 +263,7 @@ def _read_csv(path: Path, known: tuple[str, ...] | None = None) -> list[dict[str
 
 
 def _run_record(line: Mapping[str, str]) -> RunRecord:
-    config = {name: (line[name] or None) if name in _WORDS else _number(line[name]) for name in _CONFIG if name in line}
+    config = {name: _field(name, line[name]) for name in _CONFIG if name in line}
     figures = {
         name: _number(line[column])
         for name, column in zip(_FIGURES, _FIGURE_COLUMNS, strict=True)
@@ -279,6 +282,15 @@ def _run_record(line: Mapping[str, str]) -> RunRecord:
     if record.config.identity != record.identity:
         raise ValueError(f"run {record.identity} has the configuration of {record.config.identity}")
     return record
+
+
+def _field(name: str, cell: str) -> Any:
+    """A configuration's value as it was before ``_cell``."""
+    if name in _NUMBERS_OR_WORDS:
+        with contextlib.suppress(ValueError):
+            return _number(cell)
+        return cell
+    return (cell or None) if name in _WORDS else _number(cell)
 
 
 def _number(cell: str) -> Any:

@@ -102,7 +102,7 @@ class AugmentedImages(BitSource):
         height, width, channels = shape
         if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != height * width * channels:
             raise ValueError(
-                f"images to {augmentation.names()[0]} are uint8 (samples, {height * width * channels}) for the shape "
+                f"images to be moved are uint8 (samples, {height * width * channels}) for the shape "
                 f"{shape}, got {rows.dtype} of shape {rows.shape}"
             )
         augmentation.check(shape)
@@ -122,6 +122,10 @@ class AugmentedImages(BitSource):
         self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
     ) -> PackedBatch:
         """The bits of these samples as a step reads them."""
+        if indices.size and not 0 <= indices.min() <= indices.max() < self.samples:
+            raise IndexError(
+                f"indices run from {indices.min()} to {indices.max()}, there are {self.samples} images, numbered from 0"
+            )
         moves = self.augmentation.moves(seed, step, len(indices), first)
         words = np.empty((-(-len(indices) // 64), self.bits), dtype=np.uint64)
 

@@ -62,6 +62,10 @@ class DataConfig(Section):
 
     dataset: Annotated[str, _help("data set, see `gatefit datasets`")] = "mnist"
     thresholds: Annotated[int | None, _help("image sets: thresholds a channel (default: the paper's)")] = None
+    threshold_rule: Annotated[
+        Literal["even", "quantile"] | None,
+        _help("image sets: thresholds evenly over the range (default) or at quantiles of each channel"),
+    ] = None
     adult_encoding: Annotated[str | None, _help("adult: fixed or difflogic")] = None
     shift: Annotated[_NotNegative, _help("image sets: move training images by up to so many pixels")] = 0
     flip: Annotated[bool, _help("image sets: exchange left and right in half of the training images")] = False
@@ -84,6 +88,8 @@ class DataConfig(Section):
         options: dict[str, Any] = {}
         if self.thresholds is not None:
             options["thresholds"] = self.thresholds
+        if self.threshold_rule is not None:
+            options["threshold_rule"] = self.threshold_rule
         if self.adult_encoding is not None:
             options["encoding"] = self.adult_encoding
         if self.split_seed:
@@ -126,7 +132,8 @@ class NetworkConfig(Section):
     votes: Annotated[str | None, _help("layers that vote: last (default) or all")] = None
     readout: Annotated[str, _help("group-sum or linear")] = "group-sum"
     readout_temperature: Annotated[
-        float | None, _help("temperature of the class scores (default: 0.36 √(gates a class))")
+        Annotated[float, Meta(gt=0), _Finite] | Literal["search"] | None,
+        _help("temperature of the class scores, or search it on held-out data (default: 0.36 √(gates a class))"),
     ] = None
     initialisation: Annotated[str, _help("normal or residual (leaning to the identity)")] = "normal"
     sigma: Annotated[
@@ -410,6 +417,13 @@ def _plain(kind: Any) -> Any:
     return Union[tuple(parts)] if parts else kind  # noqa: UP007 -- of types that are known only here
 
 
+def _choices(kind: Any) -> tuple[str, ...]:
+    """The words that a value may be."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(word for part in get_args(kind) for word in _choices(part))
+
+
 def _checked(name: str, value: Any, kind: Any) -> Any:
     for plain in (int, float, str):
         # Numbers and words of numpy's are such ones too.
@@ -427,8 +441,10 @@ _WORDS: Final = {"int": "a whole number", "float": "a finite number", "str": "a 
 
 def _explanation(name: str, value: Any, kind: Any, error: str) -> str:
     """msgspec's "Expected `int | null`, got `str`" as "width must be a whole number or None, got '40'"."""
-    choices = get_args(get_args(kind)[0]) if get_origin(get_args(kind)[0]) is Literal else ()
-    if choices:
+    choices, numbers = _choices(kind), float in get_args(_plain(kind))
+    if choices and numbers and isinstance(value, str):
+        return f"{name} must be {' or '.join(map(repr, choices))}, a number or None, got {value!r}"
+    if choices and not numbers:
         return f"unknown {name} {value!r}; choose one of {', '.join(choices)}"
     expected, bound = re.match(r"Expected `([^`]*)`(?: ([<>]=? [\d.]+)$)?", error).groups()  # type: ignore[union-attr]
     words = " or ".join("None" if word == "null" else _WORDS[word] for word in expected.split(" | "))

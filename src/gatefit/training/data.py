@@ -70,6 +70,24 @@ class EncodedRows(BitSource):
         return pack(self.encoder.transform(self.rows[indices]))
 
 
+class Subset(BitSource):
+    """Some samples of another source, numbered anew."""
+
+    def __init__(self, source: BitSource, rows: Int64[np.ndarray, " samples"]) -> None:
+        self.source, self.rows = source, rows
+        self.samples, self.bits = len(rows), source.bits
+
+    def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
+        """The bits of these samples."""
+        return self.source.batch(self.rows[indices])
+
+    def training_batch(
+        self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
+    ) -> PackedBatch:
+        """What a step reads of these samples."""
+        return self.source.training_batch(self.rows[indices], seed=seed, step=step, first=first)
+
+
 def bit_source(rows: Any, encoder: Encoder, *, limit: int = PACKED_LIMIT) -> BitSource:
     """``rows`` encoded once, a piece at a time, where the packed result stays below ``limit`` bytes."""
     if len(rows) * encoder.bits > 8 * limit:

@@ -2,6 +2,7 @@
 
 config.json        the resolved configuration
 metrics.jsonl      one row an evaluation; no times, so that a resumed run writes the same bytes
+temperature.json   where the temperature was searched for: what was found and what was tried (``temperature``)
 checkpoints/       the last two states (``checkpoint``)
 model.safetensors  the trained network's state_dict, written when the run is finished
 result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
@@ -18,6 +19,7 @@ from typing import Any, Final
 from gatefit.training.config import RunConfig
 
 MADE: Final = "made.json"
+TEMPERATURE: Final = "temperature.json"
 
 
 class RunFolderError(ValueError):

@@ -79,6 +79,9 @@ Model: TypeAlias = LogicNetwork | TrainableModel
 class Observer:
     """What may watch a run. Override what you need; nothing is measured for an observer that is not there."""
 
+    def tried(self, config: RunConfig, temperature: float, accuracy: float) -> None:
+        """Before the run, where its temperature is searched for: after every short training, on samples kept apart."""
+
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
 
@@ -203,6 +206,8 @@ class Strategy:
     """Whether observers are told of single steps."""
     writes: bool = True
     """Whether this process keeps the run's files."""
+    alone: bool = True
+    """Whether no other process has a part of the steps."""
 
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """Go on from checkpoints where there are some; returns the optimiser that takes the steps."""

@@ -49,6 +49,8 @@ class ParallelError(RuntimeError):
 class ProcessGroup(Strategy):
     """This process among those that train one run; made by ``process_group``."""
 
+    alone = False
+
     def __init__(self, timeout: float) -> None:
         self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
         self.writes = self.rank == 0

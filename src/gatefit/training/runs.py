@@ -16,7 +16,7 @@ started with more steps.
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
@@ -40,6 +40,7 @@ from gatefit.training.config import DataConfig, NetworkConfig, RunConfig
 from gatefit.training.data import BitSource, TrainingData, bit_source
 from gatefit.training.folder import (
     MADE,
+    TEMPERATURE,
     RunFolderError,
     check_config,
     checkpoints,
@@ -61,6 +62,7 @@ from gatefit.training.loop import (
 )
 from gatefit.training.machine import code_version, machine, same_bits_on
 from gatefit.training.side_by_side import NotSideBySideError, SideBySide, can_lie_side_by_side
+from gatefit.training.temperature import SearchStoppedError, TemperatureTrial, find_temperature, read_search
 from gatefit.wirings import WiringOptions
 from gatefit.wirings.local import image_order
 
@@ -223,14 +225,26 @@ def execute_together(
         if dataset is None:
             dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
         # Before a folder is made: a configuration that cannot be built leaves nothing behind.
-        networks = [build(config, dataset) for config in configs]
+        networks = [build(_with_temperature(config, None), dataset) for config in configs]
         augmentation_of(configs[0], dataset)
+        if configs[0].readout_temperature == "search":
+            _check_search(configs, strategy)
+        searched = 0.0
+        if strategy.writes:
+            finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
+            if configs[0].readout_temperature == "search":
+                begun = monotonic()
+                try:
+                    found = _searched(configs[0], folders[0], dataset, build, watching[0], should_stop, threads)
+                except SearchStoppedError:
+                    return [Run(folders[0], configs[0], networks[0], TrainingResult(TrainingState(), False))]
+                networks = [build(_with_temperature(configs[0], found), dataset)]
+                searched = monotonic() - begun
         learners = [
             Learner(config, network, observers=own)
             for config, network, own in zip(configs, networks, watching, strict=True)
         ]
         if strategy.writes:
-            finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
             if all(finished):
                 return [_read_back(*each) for each in zip(folders, configs, networks, strict=True)]
             if any(finished):
@@ -239,7 +253,7 @@ def execute_together(
             for learner, folder in zip(learners, folders, strict=True):
                 write_atomically(folder / "config.json", learner.config.to_json().encode())
                 learner.folder = folder / "checkpoints"
-                kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners)))
+                kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners), before=searched))
                 learner.observers = (*learner.observers, *kept)
         data = training_data(configs[0], dataset)
         results = train_together(learners, data, strategy=strategy, should_stop=should_stop, threads=threads)
@@ -251,6 +265,52 @@ def execute_together(
                     save_result(run.folder, run.config, dataset, run.result)
             return runs
     return []
+
+
+def _with_temperature(config: RunConfig, found: float | None) -> RunConfig:
+    """What is built: a temperature that is searched for is a number by then, or that of the rule until then."""
+    return replace(config, readout_temperature=found) if config.readout_temperature == "search" else config
+
+
+def _check_search(configs: Sequence[RunConfig], strategy: Strategy) -> None:
+    if len(configs) > 1:
+        raise NotSideBySideError("side by side needs one readout_temperature; train runs that search it one by one")
+    if not strategy.alone:
+        raise ValueError(
+            "readout_temperature='search' is done by one process; search it without torchrun, and give the number that "
+            "is found"
+        )
+
+
+def _searched(
+    config: RunConfig,
+    folder: Path,
+    dataset: Dataset,
+    build: Build,
+    observers: Sequence[Observer],
+    should_stop: Callable[[], bool],
+    threads: int | None,
+) -> float:
+    """The temperature in a run's folder, searched for before its first step: whoever goes on takes it from there."""
+    found = read_search(folder)
+    if found is None:
+
+        def tried(trial: TemperatureTrial) -> None:
+            for observer in observers:
+                observer.tried(config, trial.temperature, trial.accuracy)
+
+        found = find_temperature(
+            config,
+            lambda own: build(own, dataset),
+            training_data(config, dataset),
+            threads=threads,
+            should_stop=should_stop,
+            tried=tried,
+        )
+        # In this order: a temperature belongs to the configuration beside it.
+        write_atomically(folder / "config.json", config.to_json().encode())
+        write_atomically(folder / TEMPERATURE, found.to_json().encode())
+    return found.temperature
 
 
 def _taken(locks: contextlib.ExitStack, folder: Path, config: RunConfig) -> bool:
@@ -279,6 +339,11 @@ def take_folder(folder: Path, config: RunConfig) -> None:
     if not _same_but_steps(shorter, config) or shorter.steps >= config.steps:
         check_config(folder, config)
         return
+    if config.readout_temperature == "search":
+        raise RunFolderError(
+            f"{folder} holds a run of {shorter.steps} steps whose temperature was searched for by trainings as long as "
+            f"that asks for, so it cannot go on to {config.steps}; use another --out folder"
+        )
     if config.schedule != "constant":
         raise RunFolderError(
             f"{folder} holds a run of {shorter.steps} steps whose {config.schedule} schedule ends there, so it cannot "
@@ -355,11 +420,12 @@ class ProvenanceFile(Observer):
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
     threads it was trained, on every machine that ``same_bits_on`` names. The version and the machine are the last that
     worked on the run; the seconds are those of all of them, and null where an earlier part did not note its own.
-    ``share`` is the run's part of the time that several runs take together.
+    ``share`` is the run's part of the time that several runs take together, ``before`` the seconds that were spent on
+    it before its first step.
     """
 
-    def __init__(self, folder: Path, *, share: float = 1.0) -> None:
-        self.folder, self.share = folder, share
+    def __init__(self, folder: Path, *, share: float = 1.0, before: float = 0.0) -> None:
+        self.folder, self.share, self.before = folder, share, before
         self._same_bits_on = ""
         self._seconds: float | None = 0.0
         self._since = 0.0
@@ -380,7 +446,7 @@ class ProvenanceFile(Observer):
         """Before the first step of this process."""
         self._same_bits_on = same_bits_on(own_kernels_alone(network))
         self._since = monotonic()
-        self._seconds = read_made(self.folder).get("seconds") if state.step else 0.0
+        self._seconds = read_made(self.folder).get("seconds") if state.step else self.before
         self._write()
 
     def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
