@@ -582,7 +582,7 @@ def test_nan_is_refused_by_an_encoder_that_has_no_place_for_it(iris):
         ({"learning_rate": "fast"}, r"^learning_rate must be 'auto' or a number, got 'fast'$"),
         ({"learning_rate": -1.0}, r"^learning_rate must be a finite number > 0, got -1.0"),
         ({"readout_temperature": "hot"}, r"^readout_temperature must be 'auto' or a number, got 'hot'$"),
-        ({"readout_temperature": 0.0}, r"^readout_temperature must be 'auto' or a finite number > 0, got 0.0$"),
+        ({"readout_temperature": 0.0}, r"^readout_temperature must be a finite number > 0, got 0.0$"),
         ({"readout": "median"}, r"^unknown readout 'median'; choose one of"),
         ({"method": "magic"}, r"^unknown method 'magic'; choose one of soft-mix"),
         ({"method": "multilinear-free"}, r"^multilinear-free is never snapped to gates, so it has no circuit"),

@@ -189,6 +189,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         if is_auto(thresholds):
             thresholds = thresholds_of(wiring, len(kept), X.shape[1])
         encoder = self.encoder_ if continues else fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
+        if encoder.bits == 1 and is_auto(self.wiring) and not continues:
+            wiring = wiring_of("fixed", targets)  # a choice of one node is none
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
         bits = encoder.transform(X)

@@ -77,6 +77,8 @@ def train_command(config: RunConfig) -> str:
     """``gatefit train`` with the options of a configuration that are not at their defaults."""
     words = ["gatefit", "train"]
     shown = {"dataset": config.dataset, **given_fields(config), "seed": config.seed}
+    if config.widths is not None:
+        shown.pop("depth", None)  # which widths say
     for name, value in shown.items():
         option = f"--{name.replace('_', '-')}"
         words += [option] if value is True else [option, _word(value)]
