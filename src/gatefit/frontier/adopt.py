@@ -61,6 +61,7 @@ def card(entry: Entry, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "proofs": row["proofs"],
         "digest": row["digest"],
         "made": {
-            name: row[name] for name in ("finished", "code_version", "seconds", "processor_seconds", "threads", "cpu")
+            name: row.get(name)
+            for name in ("finished", "code_version", "seconds", "processor_seconds", "threads", "cpu")
         },
     }

@@ -31,7 +31,7 @@ What is counted:
 - **Tables** (LUT4, LUT6) are of all that follows the encoder, gates, popcount and argmax: `gatefit synth` with Yosys.
 - **Accuracy** is that of the deployed circuit on the whole test set: the mean over seeds, then every seed. It is the
   network at the end of training, whatever the test set says of it.
-- **Seconds** are wall time of one training on a CPU, evaluations included.
+- **Seconds** are of processors, over all threads of one training, evaluations included.
 
 Published figures count what their authors count, as said beside each; whether they use augmentation or several
 thresholds a pixel is not always stated. They were not run here.
