@@ -7,38 +7,34 @@
     4. why not   the smallest change that turns the answer (``closest``)
 
 The search of steps 1 and 2 is trusted with nothing: that a feature is needed is shown by an input, which is kept and
-replayed, and that the rest suffice is proved in step 3. So it may use what writes no proof: a solver with native
-cardinality constraints, asked again and again under assumptions.
+replayed, and that the rest suffice is proved in step 3. So its solver writes no proof.
 """
 
 import time
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Int32, Int64
+from jaxtyping import Bool, Int64
 
 from gatefit.circuit.ir import Circuit
-from gatefit.circuit.logic.cnf import clause_lists, gate_clauses
-from gatefit.circuit.logic.literals import dimacs
+from gatefit.circuit.logic.cnf import clause_lists
 from gatefit.circuit.prove.questions import Effort
 from gatefit.circuit.verify import exhaust
 from gatefit.circuit.verify.answers import Answer, Condition, Explanation, Proved, Undecided
 from gatefit.circuit.verify.decide import replay
 from gatefit.circuit.verify.domain import Domain
-from gatefit.circuit.verify.encode import Clauses, Encoding, at_most
+from gatefit.circuit.verify.encode import Encoding, TooLargeError
 from gatefit.circuit.verify.exhaust import Found
 from gatefit.circuit.verify.pose import Posed, name_of, posed, resolve_domain, state_always
-from gatefit.circuit.verify.problem import Allowed, Problem
+from gatefit.circuit.verify.problem import Allowed, Form, Problem
 from gatefit.circuit.verify.questions import TIMEOUT, Folder, closest, effort_of, settle
 from gatefit.circuit.verify.rows import condition, read_row
-from gatefit.circuit.verify.sat import limited
+from gatefit.circuit.verify.sat import has_empty_clause, limited
 from gatefit.circuit.verify.supports import supports
 
 SAMPLES: Final = 1024
 FEW: Final = 2**14
 """Points drawn in a region before a solver is asked; and points that are all tried instead."""
-_MOST_COPIES: Final = 4
-"""Literals that a native constraint counts for each output; weights that take more are left to a totalizer."""
 SEARCH_SHARE: Final = 0.6
 """Of the time that is given, for the search; the proof and the nearest counterexample have the rest."""
 
@@ -76,11 +72,13 @@ def explain(
     fixed: Allowed = [np.array([value], np.int64) for value in point]
     asked = posed(state_always(circuit, row, fixed, own, tolerance), (circuit,), own)
     deadline = effort.deadline if timeout is None else start + SEARCH_SHARE * timeout
-    with Search(asked, Effort(deadline=deadline), seed) as search:
-        allowed, minimal = search.delete()
-        if widen:
-            allowed = search.widen(allowed)
+    search = Search(asked, Effort(deadline=deadline), seed)
+    allowed, minimal = search.delete()
+    if widen:
+        allowed = search.widen(allowed)
     reason = posed(state_always(circuit, row, allowed, own, tolerance), (circuit,), own)
+    if timeout is not None:  # the proof has its share of the time even if the search has taken more than its own
+        effort = Effort(deadline=max(effort.deadline, time.monotonic() + (1 - SEARCH_SHARE) * timeout))
     proof = settle(reason, effort, certificate, seed=seed)
     if not isinstance(proof, Proved):
         if not isinstance(proof, Undecided):
@@ -120,15 +118,6 @@ class Search:
         self.pool = np.empty((0, self.base.size), np.int64)
         """Points with another answer that were found so far."""
         self.encoding = Encoding(self.problem)
-        self.solvers: dict[int, _Solver] = {}
-        self.unneeded: Allowed | None = None
-
-    def __enter__(self) -> "Search":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for solver in self.solvers.values():
-            solver.close()
 
     def order(self) -> list[int]:
         """The features that have a choice, those that reach least of the outputs first."""
@@ -144,23 +133,15 @@ class Search:
         """A subset-minimal reason, each of its features fixed; and whether every test was decided."""
         order = self.order()
         allowed: Allowed = [np.array([value], np.int64) for value in self.base]
-        kept, minimal = set(order), True
+        minimal = True
         for i in order:
-            if i not in kept:
-                continue
             trial = list(allowed)
             trial[i] = self.everything[i]
             keeps = self.keeps(trial)
             if keeps is None:
                 minimal = False
-            if not keeps:
-                continue
-            kept.discard(i)
-            allowed = trial
-            for j in kept.copy() if self.unneeded is not None else ():
-                if self.unneeded is not None and self.unneeded[j].size == self.everything[j].size:
-                    kept.discard(j)  # the solver did not even use that it was fixed
-                    allowed[j] = self.everything[j]
+            if keeps:
+                allowed = trial
         return allowed, minimal
 
     def widen(self, allowed: Allowed) -> Allowed:
@@ -202,7 +183,6 @@ class Search:
 
     def keeps(self, allowed: Allowed) -> bool | None:
         """Whether the answer is the same everywhere in a region; None if that was not decided."""
-        self.unneeded = None
         if self._inside(self.pool, allowed).any():
             return False
         problem = Problem(
@@ -220,24 +200,32 @@ class Search:
             first = int(np.flatnonzero(which >= 0)[0])
             self._remember(Found(int(which[first]), points[first]))
             return False
-        needed: list[np.ndarray] = [np.empty(0, np.int64) for _ in allowed]
-        for number in range(len(problem.alternatives)):
+        # Asked afresh: with the features that are fixed folded away, little of the circuit is left.
+        encoding = Encoding(problem)
+        for alternative in problem.alternatives:
             if self.effort.late:
                 return None
-            solver = self.solvers.get(number)
-            if solver is None:
-                solver = self.solvers[number] = _Solver(self.encoding, number)
-            answer = solver.ask(allowed, self.effort)
+            try:
+                answer = self._ask(encoding, alternative.forms)
+            except TooLargeError:
+                return None
             if answer is None:
                 return None
             if isinstance(answer, np.ndarray):
-                self._remember(Found(number, answer))
+                self._remember(Found(int(problem.satisfied(problem.evaluate(answer[None]))[0]), answer))
                 return False
-            needed = [np.union1d(a, b) for a, b in zip(needed, answer, strict=True)]
-        self.unneeded = [
-            np.setdiff1d(values, excluded) for values, excluded in zip(self.everything, needed, strict=True)
-        ]
         return True
+
+    def _ask(self, encoding: Encoding, forms: tuple[Form, ...]) -> "np.ndarray | bool | None":
+        """A point at which the forms hold; False if there is none; None if that was not decided."""
+        from pysat.solvers import Solver
+
+        cnf = encoding.formula(forms)
+        if has_empty_clause(cnf):
+            return False
+        with Solver(name="cadical195", bootstrap_with=clause_lists(cnf.literals)) as solver:
+            answer = limited(solver, [], self.effort)
+            return encoding.point(solver.get_model())[0] if answer else answer
 
     def _inside(self, points: np.ndarray, allowed: Allowed) -> Bool[np.ndarray, " points"]:
         inside = np.ones(len(points), bool)
@@ -249,91 +237,3 @@ class Search:
     def _remember(self, found: Found) -> None:
         replay(self.problem, found)
         self.pool = np.concatenate([self.pool, found.point[None]])
-
-
-class _Solver:
-    """One alternative over the whole domain; a region is assumed by excluding values."""
-
-    def __init__(self, encoding: Encoding, number: int) -> None:
-        from pysat.solvers import Solver
-
-        self.encoding = encoding
-        problem = encoding.problem
-        form = problem.alternatives[number].forms[0]
-        literals, weights, need = encoding.terms(form)
-        graph = encoding.graph
-        clauses = Clauses(graph.nodes)
-        encoding.domain_clauses(clauses)
-        clauses.add([-1, 0])
-        results = np.arange(graph.inputs + 2, graph.nodes + 1, dtype=np.int32)
-        clauses.add(gate_clauses(graph.gates, graph.operands + np.int32(1), results))
-        false, most = -dimacs(literals), int(weights.sum()) - need
-        unit = int(np.gcd.reduce(weights)) if weights.size else 1
-        native = most >= 0 and int(weights.sum()) // unit <= _MOST_COPIES * weights.size
-        if native:
-            false = _repeated(clauses, false, weights // unit)
-        else:
-            at_most(clauses, false, weights, most)
-        self.excluded: list[dict[int, int]] = []
-        for i, columns in enumerate(encoding.columns):
-            own: dict[int, int] = {}
-            for v, value in enumerate(problem.allowed[i].tolist()) if columns.values.shape[1] else ():
-                own[value] = clauses.fresh()
-                variables = encoding.first[i] + 1 + np.arange(columns.values.shape[1])
-                told = _telling(columns.values, v)
-                clauses.add([-own[value], *np.where(columns.values[v], -variables, variables)[told].tolist(), 0])
-            self.excluded.append(own)
-        self.meaning = {variable: (i, v) for i, own in enumerate(self.excluded) for v, variable in own.items()}
-        self.solver = Solver(
-            name="gluecard4" if native else "glucose4", bootstrap_with=clause_lists(clauses.cnf().literals)
-        )
-        if native and int(weights.sum()) > most:
-            self.solver.add_atmost(false.tolist(), most // unit)
-
-    def ask(self, allowed: Allowed, effort: Effort) -> "np.ndarray | Allowed | None":
-        """A point, or the values of each feature that had to be excluded, or None."""
-        assumptions = [
-            variable
-            for own, values in zip(self.excluded, allowed, strict=True)
-            for value, variable in own.items()
-            if value not in values
-        ]
-        answer = limited(self.solver, assumptions, effort)
-        if answer is None:
-            return None
-        if answer:
-            return self.encoding.point(self.solver.get_model())[0]
-        needed: list[list[int]] = [[] for _ in allowed]
-        for literal in self.solver.get_core() or ():
-            i, value = self.meaning[literal]
-            needed[i].append(value)
-        return [np.array(sorted(values), np.int64) for values in needed]
-
-    def close(self) -> None:
-        """Free the solver."""
-        self.solver.delete()
-
-
-def _repeated(
-    clauses: Clauses, literals: Int32[np.ndarray, " n"], weights: Int64[np.ndarray, " n"]
-) -> Int32[np.ndarray, " more"]:
-    """Each literal as often as it weighs: native cardinality constraints count, and count no literal twice."""
-    found = literals.tolist()
-    for literal, weight in zip(literals.tolist(), weights.tolist(), strict=True):
-        for _ in range(weight - 1):
-            copy = clauses.fresh()
-            clauses.add([-literal, copy, 0, literal, -copy, 0])
-            found.append(copy)
-    return np.array(found, np.int32)
-
-
-def _telling(values: Bool[np.ndarray, "patterns columns"], number: int) -> list[int]:
-    """A few columns that tell one pattern from all others."""
-    differs = values != values[number]
-    left = differs.any(axis=1)
-    told: list[int] = []
-    while left.any():
-        best = int(differs[left].sum(axis=0).argmax())
-        told.append(best)
-        left &= ~differs[:, best]
-    return told
