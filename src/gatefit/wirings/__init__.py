@@ -30,7 +30,7 @@ from gatefit.wirings.learned import LearnedWiring
 from gatefit.wirings.local import local_wiring
 from gatefit.wirings.tree import tree_wiring
 
-WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 gates"] | Wiring]]] = {
+WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 _"] | Wiring]]] = {
     "unique": lambda context: unique_wiring(context.inputs, context.gates, generator=context.generator),
     "stride": lambda context: stride_wiring(context.inputs, context.gates),
     "random": lambda context: random_wiring(context.inputs, context.gates, generator=context.generator),
@@ -40,7 +40,7 @@ WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 gates"] | Wi
     "auto": preferring_wiring,
 }
 
-WiringChoice = str | Int[Tensor, "2 gates"] | Wiring | Callable[[WiringContext], Int[Tensor, "2 gates"] | Wiring]
+WiringChoice = str | Int[Tensor, "2 _"] | Wiring | Callable[[WiringContext], Int[Tensor, "2 _"] | Wiring]
 """How one layer's wiring is said."""
 
 
