@@ -58,7 +58,8 @@ def card_rows(card: dict[str, Any], ships: bool) -> list[tuple[str, str]]:
     seeds = ", ".join(f"{output.percent(value)} (seed {seed})" for seed, value in card["seeds"].items())
     made = card["made"]
     threads = "" if made["threads"] is None else f" on {made['threads']} thread{'s' if made['threads'] > 1 else ''}"
-    seconds = "" if made["seconds"] is None else f", {output.duration(made['seconds'])}{threads}, {made['cpu']}"
+    taken = made.get("processor_seconds")
+    seconds = "" if taken is None else f", {output.duration(taken)} of processor time{threads}, {made['cpu']}"
     proofs = [
         (
             "proof" if place == 0 else "",
