@@ -1,4 +1,6 @@
-"""How the estimators' defaults were chosen: one parameter changed at a time, on several small data sets.
+"""How the estimators' defaults for a fixed wiring were chosen: one parameter changed at a time, on small data sets.
+
+Those for a learned wiring: ``benchmarks/tables.py``.
 
     python benchmarks/estimator_defaults.py [--seeds 2] [--out benchmarks/results]
 
@@ -132,7 +134,7 @@ def boosting(X: Any, task: str) -> Any:
 
 
 def gatefit_model(options: dict[str, Any], y: Any, task: str, seed: int) -> Any:
-    options = dict(options)
+    options = {"wiring": "fixed", "thresholds": 15, **options}
     if task == "regression":
         return LogicGateRegressor(**options, random_state=seed, threads=1)
     classes = len(np.unique(y))

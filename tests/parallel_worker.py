@@ -38,6 +38,9 @@ CASES = {
     "iwp": replace(BASE, method="iwp", readout="linear"),
     "iwp-ste": replace(BASE, method="iwp-ste"),
     "digits": replace(BASE, dataset="digits", width=230, batch_size=512, steps=8, evaluate_every=4),
+    "moved-images": replace(
+        BASE, dataset="digits", width=230, batch_size=131, steps=8, evaluate_every=4, shift=1, flip=True, rotate=9.0
+    ),
     "more-processes-than-samples": replace(BASE, method="gumbel-st", batch_size=1),
     "weights": replace(BASE, method="multilinear-ste", seed=6),
     "learned": replace(BASE, wiring="learned", votes="all", score_learning_rate=0.03, regrow_every=3, regrow_share=0.5),

@@ -121,7 +121,7 @@ def test_probabilities_are_the_softmax_of_the_scores(iris, fitted):
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
     np.testing.assert_allclose(fitted.predict_log_proba(X_test), np.log(expected), rtol=1e-9, atol=1e-12)
     temperature = fitted.network_.readout.temperature
-    assert temperature == pytest.approx(10)  # √(300 gates / 3 classes)
+    assert temperature == pytest.approx(28)  # 2.8 √(3 layers of 300 gates) / 3 classes
     np.testing.assert_allclose(scores * temperature, np.rint(scores * temperature), atol=1e-9)
     assert log_loss(iris[3], probabilities) < 0.5
 
@@ -267,15 +267,15 @@ def test_every_pair_is_read_before_any_is_read_again(inputs, gates):
 
 def test_early_stopping_keeps_the_best_network(breast_cancer):
     X, y = breast_cancer
-    model = classifier(early_stopping=True, validation_fraction=0.25, evaluate_every=2, n_iter_no_change=4, steps=400)
-    model.fit(X, y)
+    # Of a fixed wiring, whose training does not depend on how many steps there will be.
+    options = {"early_stopping": True, "validation_fraction": 0.25, "evaluate_every": 2, "wiring": "fixed"}
+    model = classifier(**options, n_iter_no_change=4, steps=400).fit(X, y)
     scores = [row["validation_score"] for row in model.history_]
     best = int(np.argmax(scores))
     assert model.n_iter_ == model.history_[-1]["step"] < 400
     assert len(scores) - 1 - best == 4
     # The deployed network is the best one, not the last: it scores what the best one scored on its training part.
-    again = classifier(steps=model.history_[best]["step"], early_stopping=True, validation_fraction=0.25)
-    again.set_params(evaluate_every=2, n_iter_no_change=1000).fit(X, y)
+    again = classifier(**options, n_iter_no_change=1000, steps=model.history_[best]["step"]).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
 
 
@@ -305,7 +305,8 @@ def test_warm_start_goes_on(iris):
     assert model.n_iter_ == 50
     assert [row["step"] for row in model.history_] == [20, 50]
     assert model.encoder_ is encoder
-    assert torch.equal(model.network_.layers[0].wiring.committed(), first["layers.0.wiring.pairs"])
+    assert model.network_.layers[0].wiring.candidates.shape == first["layers.0.wiring.candidates"].shape
+    assert not torch.equal(model.network_.layers[0].wiring.scores, first["layers.0.wiring.scores"])
     assert not torch.equal(model.network_.layers[0].method.latent, first["layers.0.method.latent"])
     assert not np.array_equal(model.decision_function(X_test), scores)
     cold = classifier(steps=30).fit(X, y)
@@ -443,19 +444,32 @@ def test_verbose(iris, capsys):
     assert "  validation " in last
 
 
-def test_width_auto_is_a_multiple_of_the_classes_and_reads_every_bit(iris):
+def test_width_auto_is_a_multiple_of_the_classes(iris):
     X, _, y, _ = iris
-    assert classifier(width="auto", steps=1, depth=1).fit(X, y).network_.width == 1002
+    assert classifier(width="auto", steps=1, depth=1).fit(X, y).network_.width == 501
     rng = np.random.default_rng(0)
-    many = rng.random((200, 150))
-    labels = np.arange(200) % 7
+    many, labels = rng.random((200, 150)), np.arange(200) % 7
+    model = classifier(width="auto", steps=1, depth=1).fit(many, labels)
+    assert model.encoder_.bits == 150 * 15
+    assert model.network_.width == 700
+    assert regressor(width="auto", steps=1, depth=1).fit(many, labels).network_.width == 500
+    more = rng.random((3000, 2))
+    assert classifier(width="auto", steps=1, depth=1).fit(more, more[:, 0] > 0.5).network_.width == 1000
+
+
+def test_width_auto_of_a_fixed_wiring_reads_every_bit(iris):
+    X, _, y, _ = iris
+    fixed = {"width": "auto", "steps": 1, "depth": 1, "wiring": "fixed"}
+    assert classifier(**fixed).fit(X, y).network_.width == 1002
+    rng = np.random.default_rng(0)
+    many, labels = rng.random((200, 150)), np.arange(200) % 7
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = classifier(width="auto", steps=1, depth=1).fit(many, labels)
+        model = classifier(**fixed).fit(many, labels)
     assert model.encoder_.bits == 150 * 15
     assert model.network_.width == 1400
-    assert classifier(width="auto", steps=1, depth=1, thresholds=31).fit(many, labels).network_.width == 2331
-    assert regressor(width="auto", steps=1, depth=1).fit(many, labels).network_.width == 1125
+    assert classifier(**fixed, thresholds=31).fit(many, labels).network_.width == 2331
+    assert regressor(**fixed).fit(many, labels).network_.width == 1125
 
 
 def test_few_bits_are_enough():
@@ -561,14 +575,14 @@ def test_nan_is_refused_by_an_encoder_that_has_no_place_for_it(iris):
         ({"width": 100}, r"must be a multiple of 3 classes, got 100; use width=99 or 102$"),
         ({"width": "wide"}, r"^width must be 'auto' or a whole number >= 1, got 'wide'$"),
         ({"width": 12.5}, r"^width must be 'auto' or a whole number >= 1, got 12.5$"),
-        ({"depth": 0}, r"^depth must be a whole number >= 1, got 0$"),
-        ({"steps": True}, r"^steps must be a whole number >= 1, got True$"),
-        ({"batch_size": None}, r"^batch_size must be a whole number >= 1, got None$"),
+        ({"depth": 0}, r"^depth must be 'auto' or a whole number >= 1, got 0$"),
+        ({"steps": True}, r"^steps must be 'auto' or a whole number >= 1, got True$"),
+        ({"batch_size": None}, r"^batch_size must be 'auto' or a whole number >= 1, got None$"),
         ({"evaluate_every": "often"}, r"^evaluate_every must be 'auto' or a whole number >= 1, got 'often'$"),
-        ({"learning_rate": "fast"}, r"^learning_rate must be a number, got 'fast'$"),
+        ({"learning_rate": "fast"}, r"^learning_rate must be 'auto' or a number, got 'fast'$"),
         ({"learning_rate": -1.0}, r"^learning_rate must be a finite number > 0, got -1.0"),
         ({"readout_temperature": "hot"}, r"^readout_temperature must be 'auto' or a number, got 'hot'$"),
-        ({"readout_temperature": 0.0}, r"^readout_temperature must be 'auto' or a finite number > 0, got 0.0$"),
+        ({"readout_temperature": 0.0}, r"^readout_temperature must be a finite number > 0, got 0.0$"),
         ({"readout": "median"}, r"^unknown readout 'median'; choose one of"),
         ({"method": "magic"}, r"^unknown method 'magic'; choose one of soft-mix"),
         ({"method": "multilinear-free"}, r"^multilinear-free is never snapped to gates, so it has no circuit"),
@@ -576,6 +590,20 @@ def test_nan_is_refused_by_an_encoder_that_has_no_place_for_it(iris):
         ({"schedule": "steep"}, r"^unknown schedule 'steep'"),
         ({"initialisation": "zero"}, r"^unknown initialisation 'zero'"),
         ({"wiring": "tangled"}, r"^unknown wiring 'tangled'"),
+        ({"wiring": "learned", "candidates": 0}, r"^candidates must be None or a whole number >= 1, got 0$"),
+        ({"wiring": "learned", "candidates": 1000}, r"^each gate input chooses among candidates=1 to \d+ nodes"),
+        ({"wiring": "random", "candidates": 4}, r"^candidates is of the learned wiring, got wiring='random'"),
+        ({"wiring": "random", "score_learning_rate": 0.1}, r"^score_learning_rate is of the learned wiring"),
+        ({"score_learning_rate": "slow"}, r"^score_learning_rate must be 'auto' or a number, got 'slow'$"),
+        ({"votes": "some"}, r"^votes must be last or all, got 'some'$"),
+        ({"max_gates": 100}, r"^max_gates and max_luts choose the width, got width=120 too; leave one of them out$"),
+        ({"width": "auto", "max_gates": 0}, r"^max_gates must be None or a whole number >= 1, got 0$"),
+        (
+            {"width": "auto", "depth": "auto", "max_gates": 2},
+            r"^max_gates=2 is too small: the smallest is 3, one layer",
+        ),
+        ({"width": "auto", "max_gates": 8}, r"^max_gates=8 is too small: the smallest is 9, 3 layers of one gate for"),
+        ({"width": "auto", "max_luts": 2}, r"^max_luts=2 is too small: the smallest is \d+, "),
         (
             {"wiring": "unique", "width": 3000},
             r"inputs have \d+ different pairs, got 3000 gates; use width=\d+ or less",
@@ -635,7 +663,7 @@ def test_bad_data_is_named(iris):
 def test_too_small_a_width_warns_of_unread_bits(iris):
     X, _, y, _ = iris
     with pytest.warns(UserWarning, match=r"^12 gates read at most 24 of \d+ inputs"):
-        classifier(width=12, steps=1).fit(X, y)
+        classifier(width=12, steps=1, wiring="fixed").fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,10 @@ def test_monks_one_is_learned_to_the_last_sample():
 
 
 @pytest.mark.data
-def test_adult_as_a_data_frame(data_dir):
+@pytest.mark.parametrize("options", [{"steps": 120, "wiring": "fixed"}, {"steps": 400, "width": 500}])
+def test_adult_as_a_data_frame(data_dir, options):
     X, y, X_test, y_test = load_adult_frame(data_dir=data_dir, download=False)
-    model = LogicGateClassifier(steps=120, random_state=0, threads=1).fit(X, y)
+    model = LogicGateClassifier(**options, random_state=0, threads=1).fit(X, y)
     assert model.classes_.tolist() == ["<=50K", ">50K"]
     assert "workclass missing" in model.encoder_.names
     assert "validation_score" in model.history_[-1]

@@ -65,8 +65,10 @@ def test_a_rare_class_is_found_among_columns_that_say_nothing(seed, informative)
     """Gradient boosting has an average precision of 0.62 on the first of these, 0.61 on the second."""
     X, y = make_classification(20_000, 20, n_informative=informative, weights=[0.97], random_state=seed)
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    model = LogicGateClassifier(random_state=0, threads=1).fit(X, y)
-    assert average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) >= 0.58
+    models = [LogicGateClassifier(random_state=state, threads=1).fit(X, y) for state in range(3)]
+    # Of one network alone it is 0.57 to 0.62, by the luck of its start.
+    reached = [average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) for model in models]
+    assert np.mean(reached) >= 0.58
 
 
 def reference_information(bits, classes):
@@ -118,7 +120,7 @@ def test_bits_are_preferred_where_there_are_samples_enough_and_others_to_leave()
 
 def test_three_quarters_of_the_first_layer_read_only_preferred_bits():
     X, y = make_classification(20_000, 12, n_informative=2, n_redundant=0, n_clusters_per_class=1, random_state=0)
-    model = LogicGateClassifier(**{**SMALL, "width": 100}).fit(X, y)
+    model = LogicGateClassifier(**{**SMALL, "width": 100}, wiring="fixed").fit(X, y)
     features = np.array([rule.feature for rule in model.encoder_.rules])
     read = features[model.network_.layers[0].wiring.committed().numpy()]
     relevant = np.unique(read, return_counts=True)

@@ -36,10 +36,10 @@ def test_the_units_do_not_change_what_a_warm_start_learns():
     ("before", "now", "named"),
     [
         ({}, {"temperature": 0.5}, r"temperature=None, got temperature=0.5; set temperature back"),
-        ({}, {"readout_temperature": 3.0}, r"readout_temperature=6.32\d+, got readout_temperature=3.0; set"),
-        ({}, {"wiring": "random"}, r"wiring='auto', got wiring='random'; set wiring back"),
+        ({}, {"readout_temperature": 3.0}, r"readout_temperature=17.7\d+, got readout_temperature=3.0; set"),
+        ({}, {"wiring": "random"}, r"wiring='learned', got wiring='random'; set wiring back"),
         ({}, {"initialisation": "residual"}, r"initialisation='normal', got initialisation='residual'"),
-        ({}, {"thresholds": 5}, r"thresholds=15, got thresholds=5; set thresholds back"),
+        ({}, {"thresholds": 5}, r"thresholds='auto', got thresholds=5; set thresholds back"),
         ({}, {"encoder": Thermometer(5)}, r"encoder='auto', got encoder=\"Thermometer\(.*5.*\)\"; set encoder back"),
         ({"encoder": Thermometer(5)}, {"encoder": Thermometer(6)}, r"encoder=\"Thermometer\(.*5.*\)\", got encoder="),
     ],

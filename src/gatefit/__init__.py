@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from gatefit import verify
     from gatefit.circuit.ir import Circuit
     from gatefit.circuit.optimise import optimise
     from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
@@ -46,12 +47,15 @@ __all__ = [
     "load_dataset",
     "optimise",
     "prove",
+    "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "verify":
+        return import_module("gatefit.verify")
     raise AttributeError(f"module 'gatefit' has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ configuration to build the network again.
 """
 
 import contextlib
+import difflib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ require("torch", "train", "training")
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+SKIPS: Final = ("inputs", "all")
+"""What layers may read beside the layer below, by name."""
 HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range")
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
@@ -61,17 +64,20 @@ class LogicNetwork(Implemented):
     """Layers and a readout: ``depth`` layers of ``width`` gates, layers of the widths in a list, or ``layers``.
 
     ``seed`` draws the parameters, ``wiring_seed`` the wiring: the paper fixes one and varies the other.
-    ``wiring`` is a name (``gatefit.wirings``), a class of your own, or one tensor (2, gates) or ``Wiring`` a layer;
-    ``wiring_options`` are what it may know. ``method`` is a name, or a class of your own. Regression:
-    ``readout="regression"``, classes=1; a ``Readout`` of your own is given as the module that it is.
+    ``wiring`` is a name (``gatefit.wirings``) or a class of your own, or one of these, a tensor (2, gates) or a
+    ``Wiring`` for each layer; "learned,tree" names one a layer too. ``wiring_options`` are what it may know. ``method``
+    is a name, or a class of your own. Regression: ``readout="regression"``, classes=1; a ``Readout`` of your own is
+    given as the module that it is.
 
     ``reads`` names the sources of each layer, ``votes`` those of the readout: 0 is the network's input, l the l-th
     layer, counted from 1. A layer reads its sources side by side, in the order named. The default is a plain stack,
     reads=[[0], [1], ...] and votes="last"; votes="all" lets every layer vote. Where several vote, the readout sees the
-    gates class by class: of each class first the first voting layer's, then the next one's.
+    gates class by class: of each class first the first voting layer's, then the next one's. ``skips`` names common
+    ``reads``: "inputs", so that every later layer reads the network's input too, or "all", all layers below.
 
         LogicNetwork(784, 10, width=[2000, 1000], votes="all")
-        LogicNetwork(784, 10, 2000, 2, reads=[[0], [0, 1]])        the second layer reads the input too
+        LogicNetwork(784, 10, 2000, 2, skips="inputs")             reads=[[0], [0, 1]]
+        LogicNetwork(784, 10, [2000, 1000], wiring="learned,tree")
         LogicNetwork(layers=[GateLayer(784, 2000, generator=g), MyLayer(2000, 500)], classes=10)
     """
 
@@ -84,9 +90,10 @@ class LogicNetwork(Implemented):
         *,
         layers: Sequence[Layer] | None = None,
         reads: Sequence[Sequence[int]] | None = None,
+        skips: str | None = None,
         votes: str | Sequence[int] = "last",
         method: str | type[Method] = "multilinear-covjac",
-        wiring: WiringChoice | Sequence[Int[Tensor, "2 _"] | Wiring] = "unique",
+        wiring: WiringChoice | Sequence[WiringChoice] = "unique",
         wiring_options: WiringOptions | None = None,
         readout: str | Readout = "group-sum",
         readout_temperature: float | str = "auto",
@@ -114,6 +121,8 @@ class LogicNetwork(Implemented):
                 f"the encoder makes {encoder.bits} bits, the network reads {inputs}; use inputs={encoder.bits}"
             )
         self.inputs, self.widths = inputs, widths
+        if skips is not None:
+            reads = skip_reads(skips, len(widths), reads)
         self.reads, self.votes = _checked_sources(reads, votes, len(widths))
         # First the readout: its error about widths should not wait for the layers to be built.
         _check_votes(self.votes, [self._size(source) for source in self.votes], readout, classes)
@@ -456,7 +465,7 @@ class LogicNetwork(Implemented):
         *,
         implementation: str | Implementation = "auto",
         method: type[Method] | None = None,
-        wiring: WiringChoice | Sequence[Wiring] | None = None,
+        wiring: WiringChoice | Sequence[WiringChoice] | None = None,
         layers: Sequence[Layer] | None = None,
         readout: Readout | None = None,
     ) -> "Self":
@@ -536,6 +545,19 @@ def _sizes_of(layers: Sequence[Layer], inputs: int | None) -> tuple[int, tuple[i
     return layers[0].inputs if inputs is None else inputs, tuple(layer.outputs for layer in layers)
 
 
+def skip_reads(skips: str, depth: int, reads: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+    """The sources of each layer where later ones read the network's inputs too, or all layers below."""
+    if reads is not None:
+        raise TypeError("skips and reads both say what layers read; give one of them")
+    if skips not in SKIPS:
+        near = difflib.get_close_matches(str(skips), SKIPS, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"skips is 'inputs', 'all' or None, got {skips!r}{meant}")
+    if skips == "all":
+        return [[*range(below + 1)] for below in range(depth)]
+    return [sorted({0, below}) for below in range(depth)]
+
+
 def _checked_sources(
     reads: Sequence[Sequence[int]] | None, votes: str | Sequence[int], depth: int
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
@@ -575,7 +597,12 @@ def _check_votes(votes: Sequence[int], gates: Sequence[int], readout: str | Read
 
 def _wiring_choices(wiring: Any, depth: int) -> list[Any]:
     """The wiring of each layer."""
-    if isinstance(wiring, str) or (callable(wiring) and not isinstance(wiring, nn.Module)):
+    if isinstance(wiring, str):
+        names = [name.strip() for name in wiring.split(",")]
+        if len(names) not in (1, depth):
+            raise ValueError(f"{depth} layers need one wiring for all or {depth} of them, got {len(names)}: {wiring}")
+        return names * (depth // len(names))
+    if callable(wiring) and not isinstance(wiring, nn.Module):
         return [wiring] * depth
     if isinstance(wiring, nn.Module) or len(wiring) != depth:
         given = 1 if isinstance(wiring, nn.Module) else len(wiring)
@@ -584,6 +611,8 @@ def _wiring_choices(wiring: Any, depth: int) -> list[Any]:
 
 
 def _wiring_name(wiring: Any) -> str:
+    if isinstance(wiring, list | tuple) and all(isinstance(name, str) for name in wiring):
+        return ",".join(wiring)
     return wiring if isinstance(wiring, str) else getattr(wiring, "__name__", "explicit")
 
 
@@ -643,25 +672,25 @@ def _saved_layer(described: Mapping[str, Any], state: Mapping[str, Any], method:
     return LAYERS[kind](described, state, method=method)
 
 
-def _saved_wirings(state: Mapping[str, Any], name: str, depth: int) -> Any:
+def _saved_wirings(state: Mapping[str, Any], name: str, depth: int) -> list[WiringChoice]:
     """The wirings of a saved network: the pairs of fixed ones, or what makes one that learns."""
-    if name == "learned":
-        return _saved_learned(state)
-    found = [saved_pairs(_part(state, f"layers.{i}.")) for i in range(depth)]
-    fixed = [pairs for pairs in found if pairs is not None]
-    if len(fixed) < depth:
-        raise ValueError(
-            "this state_dict is of a wiring of your own; "
-            "give its class: LogicNetwork.from_state_dict(state, wiring=YourWiring)"
-        )
-    return fixed
+    choices: list[WiringChoice] = []
+    for i, own in enumerate(_wiring_choices(name, depth)):
+        pairs = _saved_learned(state, i) if own == "learned" else saved_pairs(_part(state, f"layers.{i}."))
+        if pairs is None:
+            raise ValueError(
+                "this state_dict is of a wiring of your own; "
+                "give its class: LogicNetwork.from_state_dict(state, wiring=YourWiring)"
+            )
+        choices.append(pairs)
+    return choices
 
 
-def _saved_learned(state: Mapping[str, Any]) -> Callable[[WiringContext], Wiring]:
-    """Learned wirings with as many candidates as the state has; what they are is loaded."""
+def _saved_learned(state: Mapping[str, Any], layer: int) -> Callable[[WiringContext], Wiring]:
+    """A learned wiring with as many candidates as the state has; what they are is loaded."""
+    count = state[f"layers.{layer}.wiring.candidates"].shape[2]
 
     def make(context: WiringContext) -> Wiring:
-        count = state[f"layers.{context.layer}.wiring.candidates"].shape[2]
         return LearnedWiring(replace(context, options=replace(context.options, candidates=count)))
 
     return make

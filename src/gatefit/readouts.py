@@ -1,6 +1,7 @@
 """Readouts: from the last layer's gates to class scores or a value (paper §2.1, app. binarization).
 
-    GroupSum    score_k = (1/τ) Σ_{i in group k} y_i                  groups of consecutive gates, equal in size
+    GroupSum    score_k = (1/τ) Σ_{i in group k} y_i                  groups of consecutive gates, equal in size;
+                deployed with whole numbers added, where it was calibrated
     Linear      score_k = b_k + Σ_i w_ki y_i                          starts as GroupSum, then learns
     Regression  value   = low + (high - low) · (1/n) Σ_i y_i          one group scaled to the target's range
 
@@ -9,7 +10,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import Any, Final
 
 from gatefit._requires import require
 
@@ -49,6 +50,9 @@ class Readout(nn.Module, ABC):
     def harden(self) -> deployed_readouts.Readout:
         """What the circuit computes."""
 
+    def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
+        """Add ``shifts`` to the deployed scores, where the readout can; what was added before is forgotten."""
+
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """The circuit's scores of Boolean ``y``, to the bit."""
         return self.deployed_from_sums(y if self.groups is None else group_sums(y, self.groups))
@@ -59,24 +63,46 @@ class Readout(nn.Module, ABC):
 
 
 class GroupSum(Readout):
-    """Class scores by counting; nothing is learned."""
+    """Class scores by counting; nothing is learned.
+
+    ``offsets`` are added to the counts of the deployed network alone: gates that are snapped one by one may together
+    favour a class that they did not favour in training (``calibrate``).
+    """
+
+    offsets: Tensor | None
 
     def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
         super().__init__()
         check_groups(gates, classes)
         self.gates, self.classes, self.groups = gates, classes, classes
         self.temperature = readout_temperature(temperature, gates // classes)
+        self.register_buffer("offsets", None)
+
+    def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
+        """Add ``shifts`` to the deployed scores, as whole numbers of votes, none of them negative."""
+        votes = (shifts.double() * self.temperature).round().to(torch.int64)
+        votes = votes - votes.min()
+        self.offsets = votes if bool(votes.any()) else None
 
     def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
         """Group sums over the temperature."""
         return sums / self.temperature
 
+    def deployed_from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
+        """The same with the offsets added."""
+        return self.from_sums(sums if self.offsets is None else sums + self.offsets.to(sums.dtype))
+
     def harden(self) -> deployed_readouts.GroupSum:
         """Integer group sums."""
         groups = torch.arange(self.classes).repeat_interleave(self.gates // self.classes)
-        return deployed_readouts.GroupSum(
-            groups.numpy(), torch.zeros(self.classes, dtype=torch.int64).numpy(), self.temperature
-        )
+        offsets = torch.zeros(self.classes, dtype=torch.int64) if self.offsets is None else self.offsets.cpu()
+        return deployed_readouts.GroupSum(groups.numpy(), offsets.numpy(), self.temperature)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        # A state without offsets is of a network that was not calibrated.
+        saved = state_dict.get(f"{prefix}offsets")
+        self.offsets = None if saved is None else saved.clone()
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self) -> str:
         """Shown by ``print(network)``."""
@@ -151,6 +177,11 @@ def readout_temperature(temperature: float | str, gates_per_class: int) -> float
     """The number given, or the automatic one."""
     if temperature == "auto":
         return automatic_temperature(gates_per_class)
+    if temperature == "search":
+        raise ValueError(
+            "readout_temperature='search' is found by trainings: `gatefit train`, or "
+            "gatefit.training.temperature.search_temperature; a network takes the number that they find"
+        )
     if isinstance(temperature, str) or not 0 < float(temperature) < math.inf:
         raise ValueError(f"readout_temperature must be 'auto' or a finite number > 0, got {temperature!r}")
     return float(temperature)

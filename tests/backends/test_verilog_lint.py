@@ -101,7 +101,7 @@ def test_the_linter_is_asked(tmp_path):
 def test_what_is_synthesised_is_clean_too(tmp_path):
     circuit = layered_circuit(np.random.default_rng(0), 12, 60, 3, 4)
     for scores in (False, True):
-        modules = to_verilog_modules(circuit, pipeline_stages=2, scores=scores, counter=6)
+        modules = to_verilog_modules(circuit, pipeline_stages=2, scores=scores, counter=6, carries=True)
         assert complaints(tmp_path, modules.text + harness(modules), "gatefit_harness") == ""
     one = Circuit(1, [], NO_GATES, [0], GroupSum([0], [0]))
     assert complaints(tmp_path, to_verilog_modules(one, scores=False).text) == ""

@@ -37,7 +37,7 @@ def differ(folder, circuit, bits, stimulus=None, **options) -> int:
 def test_every_input_of_random_circuits(seed, tmp_path):
     rng = np.random.default_rng(seed)
     circuit = random_circuit(rng, max_outputs=20, readout_kinds=("group_sum", "affine"))
-    options = {"counter": (3, 6)[seed % 2], "scores": seed % 4 > 0}
+    options = {"counter": (3, 6)[seed % 2], "scores": seed % 4 > 0, "carries": seed % 3 > 0}
     assert differ(tmp_path, circuit, all_patterns(circuit.inputs), **options) == 0
 
 
@@ -48,7 +48,7 @@ def test_every_number_of_pipeline_stages(counter, tmp_path):
     plan = plan_stages(circuit, 0)
     most = plan.gate_levels + plan.adder_levels + plan.comparison_levels
     for stages in range(0, most + 1, 2):
-        assert differ(tmp_path, circuit, bits, pipeline_stages=stages, counter=counter) == 0
+        assert differ(tmp_path, circuit, bits, pipeline_stages=stages, counter=counter, carries=counter == 6) == 0
 
 
 def test_features_are_compared_in_a_part_of_their_own(tmp_path):
@@ -94,13 +94,19 @@ def test_automatic_stages_grow_with_the_delay():
     assert plan_stages(one, None).latency == 0
 
 
-@pytest.mark.parametrize("counter", [3, 6])
+@pytest.mark.parametrize(("counter", "carries"), [(3, False), (6, False), (6, True)])
 @pytest.mark.parametrize("size", range(14))
-def test_counters_count(size, counter):
-    """The wires are Boolean formulas that Python reads as well."""
+def test_counters_count(size, counter, carries):
+    """The wires are Boolean formulas that Python reads as well, once an addition's rows are numbers."""
     body = Body()
-    terms = count_ones(body, "c", {0: [f"b{i}" for i in range(size)]}, counter, size.bit_length() + 1)
-    steps = [re.fullmatch(r"    wire (\w+) = (.*);", line).groups() for line in body.lines]
+    columns = {0: [f"b{i}" for i in range(size)]}
+    terms = count_ones(body, "c", columns, counter, size.bit_length() + 1, carries=carries)
+    steps = [re.fullmatch(r"    wire (?:\[2:0\] )?(\w+) = (.*);", line).groups() for line in body.lines]
+    steps = [
+        (name, re.sub(r"\[(\d)\]$", r" >> \1 & 1", re.sub(r"\{1'b0, (\w+), (\w+)\}", r"(2 * \1 + \2)", formula)))
+        for name, formula in steps
+    ]
+    assert any("+" in formula for _, formula in steps) == (carries and size in (3, 4, 8, 9, 10, 13))
     patterns = all_patterns(size).astype(int) if size else np.zeros((1, 0), int)
     for pattern in patterns[:: max(1, len(patterns) // 300)]:
         values = {f"b{i}": int(bit) for i, bit in enumerate(pattern)}

@@ -57,6 +57,39 @@ def test_train_json_is_one_object_with_the_figures_of_the_log(gatefit, small, tm
     )
 
 
+def test_a_temperature_that_is_searched_for_is_shown_with_what_was_tried(gatefit, small, tmp_path):
+    options = (*small, "--readout-temperature", "search", "--steps", "20", "--out", tmp_path / "run")
+    outcome = gatefit("train", *options)
+    assert outcome.code == 0
+    searching = [line for line in outcome.out.splitlines() if line.startswith("searching the readout temperature: ")]
+    assert 3 <= len(searching) <= 7
+    (row,) = [line for line in outcome.out.splitlines() if line.startswith("readout temperature")]
+    assert "(searched, tried " in row
+    content = gatefit("train", *options, "--json").json  # of the finished run
+    search = content["temperature_search"]
+    assert search == json.loads((tmp_path / "run" / "temperature.json").read_text())
+    assert content["config"]["readout_temperature"] == "search"
+    assert content["network"]["readout_temperature"] == search["temperature"]
+    number = gatefit("train", *small, "--readout-temperature", "2.5", "--out", tmp_path / "number", "--json").json
+    assert number["config"]["readout_temperature"] == 2.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shift", "1"], "monks-1 has no images to shift; leave shift out"),
+        (["--threshold-rule", "quantile"], "monks-1 has no option threshold_rule; its options are: none"),
+        (["--readout-temperature", "hot"], "readout_temperature must be 'search', a number or None, got 'hot'"),
+        (["--readout-temperature", "0"], "readout_temperature must be a finite number > 0, got 0.0"),
+    ],
+)
+def test_options_that_do_not_fit_the_data_are_one_line(gatefit, small, tmp_path, options, message):
+    outcome = gatefit("train", *small, *options, "--out", tmp_path / "run")
+    assert outcome.code != 0
+    assert outcome.err == f"error: {message}\n"
+    assert not (tmp_path / "run").exists()
+
+
 def test_options_reach_the_configuration(gatefit, small, tmp_path):
     options = [
         "--seed",

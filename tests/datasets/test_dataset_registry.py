@@ -45,7 +45,7 @@ def test_unknown_name(name, message):
 def test_unknown_option():
     with pytest.raises(ValueError, match="monks-1 has no option thresholds; its options are: none"):
         load_dataset("monks-1", thresholds=3)
-    with pytest.raises(ValueError, match="cifar100 has no option label; its options are: thresholds, labels"):
+    with pytest.raises(ValueError, match="cifar100 has no option label; its options are: thresholds, threshold_"):
         load_dataset("cifar100", label="coarse")
 
 

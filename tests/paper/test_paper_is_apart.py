@@ -99,6 +99,6 @@ def test_other_verbs_do_not_load_it():
 
 def test_its_verbs_are_in_their_place_and_misspelt_ones_are_guessed(gatefit, refused):
     listed = re.findall(r"│ (\w+)", gatefit("--help").out)
-    assert listed[listed.index("datasets") :][:4] == ["datasets", "reproduce", "report", "view"]
+    assert listed[listed.index("datasets") :][:6] == ["datasets", "models", "frontier", "reproduce", "report", "view"]
     assert re.search(r"│ missing +List what tables", gatefit("runs", "--help").out)
     assert refused("reprodce") == "no such command 'reprodce'. Did you mean 'reproduce', 'prove'? (see gatefit --help)"

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from gatefit.cli.errors import UserError
+from gatefit.cli.many_runs import RunLines, parse_seeds, run_progress
 from gatefit.experiments.events import RunEvent
 from gatefit.paper.registry import labels
-from gatefit.paper.verbs.reproduce import RunLines, only_runs, parse_seeds, run_words
+from gatefit.paper.verbs.reproduce import only_runs, run_words
 from gatefit.training.config import RunConfig
 from patience import HANG
 
@@ -156,15 +157,15 @@ def test_ray_without_ray_says_what_to_install(refused, tmp_path, monkeypatch):
 
 
 def test_runs_whose_data_cannot_be_had_are_skipped_with_the_reason(gatefit, tmp_path, monkeypatch):
+    from gatefit.cli import many_runs
     from gatefit.datasets import DatasetError
-    from gatefit.paper.verbs import reproduce
 
     def nowhere(name, data_dir, options, *, quiet=False):
         raise DatasetError(f"{name} is nowhere")
 
     monkeypatch.delenv("GATEFIT_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(reproduce, "load", nowhere)
+    monkeypatch.setattr(many_runs, "load", nowhere)
     outcome = gatefit("reproduce", "tab:scale-up", "--scale", "paper", "--store", tmp_path / "store")
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
@@ -237,7 +238,7 @@ def test_lines_say_where_a_run_goes_on_why_it_fails_and_what_is_left(capsys):
     from gatefit.cli.output import console
 
     configs = [RunConfig(seed=seed, width=8000) for seed in range(2)]
-    lines = RunLines(console(), configs, {config.identity: 100.0 for config in configs}, jobs=1)
+    lines = RunLines(console(), configs, {config.identity: 100.0 for config in configs}, jobs=1, words=run_words)
     name = configs[0].identity
     lines(RunEvent(name, "started", 0, 10))
     lines(RunEvent(name, "started", 5, 10))
@@ -256,12 +257,10 @@ def test_bars_on_a_terminal():
 
     from rich.console import Console
 
-    from gatefit.paper.verbs.reproduce import run_progress
-
     written = io.StringIO()
     config = RunConfig(width=8000)
     terminal = Console(file=written, force_terminal=True, width=200, highlight=False, color_system=None)
-    with run_progress(terminal, [config], {config.identity: 1.0}, jobs=1, quiet=False) as tell:
+    with run_progress(terminal, [config], {config.identity: 1.0}, jobs=1, quiet=False, words=run_words) as tell:
         for kind, step, accuracy in (("started", 0, None), ("evaluated", 5, 0.9), ("failed", 5, None)):
             tell(RunEvent(config.identity, kind, step, 10, "no memory" if kind == "failed" else "", accuracy))
         tell(RunEvent("0" * 12, "started", 0, 10))

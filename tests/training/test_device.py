@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from gatefit.bits import unpack
+from gatefit.encoders import Threshold
 from gatefit.network import LogicNetwork
 from gatefit.ops.implementations import IMPLEMENTATIONS, REFERENCE, TRITON
 from gatefit.ops.triton_launch import interpreted
 from gatefit.training import device as module
+from gatefit.training.augmentation import Augmentation, AugmentedImages
 from gatefit.training.config import RunConfig
-from gatefit.training.data import PackedRows, TrainingData
+from gatefit.training.data import PackedRows, Subset, TrainingData, bit_source
 from gatefit.training.device import DeviceError, DeviceRows, check_room, choose_device, data_on, needed_bytes, placed
 from gatefit.training.loop import train
 from gatefit.training.machine import then
@@ -163,21 +165,27 @@ def test_batches_made_on_the_device_are_those_of_the_cpu(implementation):
         {"method": "multilinear-free"},
         {"method": "soft-mix", "wiring": "learned"},
         {"method": "hard-st", "wiring": "learned"},
+        {"method": "multilinear-covjac", "wiring": "learned,tree", "widths": (40, 20)},
+        {"method": "multilinear-ste", "widths": (30, 20, 10), "votes": "all"},
+        {"method": "soft-mix", "widths": (24, 20), "skips": "inputs"},
+        {"method": "hard-st", "wiring": "learned", "skips": "all"},
     ],
-    ids=lambda options: " ".join(options.values()),
+    ids=lambda options: " ".join(str(value).replace(" ", "") for value in options.values()),
 )
 def test_training_by_triton_is_training_by_the_reference(options):
     device, running = device_of_triton()
     runs = {}
     for name in ("reference", "triton"):
-        network = LogicNetwork(12, 2, 20, 2, seed=1, implementation=name if device.type == "cpu" else "auto", **options)
+        named = {**options, "implementation": name if device.type == "cpu" else "auto"}
+        widths = named.pop("widths", (20, 20))
+        network = LogicNetwork(12, 2, widths, seed=1, **named)
         data = data_of()
         if name == "triton":
             network.to(device)
             data = data_on(data, device, IMPLEMENTATIONS[name])
             assert network.implementation == TRITON
         with running if name == "triton" else nullcontext():
-            result = train(config_of(**options), network, data, threads=1)
+            result = train(config_of(method=options["method"]), network, data, threads=1)
         runs[name] = {key: value.cpu() for key, value in network.state_dict().items()}, result.state.metrics[-1]
     (expected, metrics), (found, own) = runs["reference"], runs["triton"]
     for key, value in expected.items():
@@ -187,6 +195,46 @@ def test_training_by_triton_is_training_by_the_reference(options):
             assert torch.equal(found[key], value), key
     assert own["loss"] == pytest.approx(metrics["loss"], abs=1e-5)
     assert own["train_soft"] == metrics["train_soft"]
+
+
+def test_subsets_of_one_set_share_it_on_the_device():
+    data = data_of()
+    kept, apart = np.arange(0, 50), np.arange(50, 70)
+    halves = replace(data, train=Subset(data.train, kept), test=Subset(data.train, apart))
+    there = data_on(halves, "cpu", REFERENCE)
+    assert there.train.source is there.test.source
+    assert isinstance(there.train.source, DeviceRows)
+    for own, moved in ((halves.train, there.train), (halves.test, there.test)):
+        expected = own.training_batch(np.array([3, 0, 7]), seed=0, step=0)
+        found = moved.training_batch(np.array([3, 0, 7]), seed=0, step=0)
+        assert np.array_equal(found.words.numpy().view(np.uint64), expected.words)
+    network = LogicNetwork(12, 2, 20, 2)
+    once, twice = needed_bytes(network, halves, 0), needed_bytes(network, replace(data, test=data_of().train), 0)
+    assert twice - once == pytest.approx(1.1 * data.train.rows.nbytes, abs=1)
+
+
+@pytest.mark.gpu
+@pytest.mark.outside
+def test_images_that_are_moved_are_copied_batch_by_batch():
+    device, running = device_of_triton()
+    images = np.random.default_rng(0).integers(256, size=(70, 16), dtype=np.uint8)
+    encoder = Threshold(127.5).fit(images)
+    source = AugmentedImages(images, (4, 4, 1), encoder, Augmentation(shift=1, rotate=10.0))
+    targets = torch.from_numpy((images[:, 0] > 128).astype(np.int64))
+    data = TrainingData(source, targets, bit_source(images[:20], encoder), targets[:20])
+    states = []
+    for name in ("reference", "triton"):
+        network = LogicNetwork(encoder.bits, 2, 20, 2, seed=1, implementation="auto")
+        network.to(device)
+        network.implementation = name
+        there = data_on(data, device, IMPLEMENTATIONS[name])
+        assert there.train is source
+        with running if name == "triton" else nullcontext():
+            train(config_of(method="multilinear-covjac"), network, there, threads=1)
+        states.append({key: value.cpu() for key, value in network.state_dict().items()})
+    expected, found = states
+    for key, value in expected.items():
+        assert torch.allclose(found[key].double(), value.double(), atol=2e-5, rtol=1e-4), key
 
 
 @pytest.mark.gpu

@@ -110,17 +110,19 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 
 def test_the_folder_says_what_made_the_run_and_its_seconds_add_up(tmp_path, monkeypatch):
-    clock = itertools.count()
-    monkeypatch.setattr("gatefit.training.runs.monotonic", lambda: float(next(clock)))
+    clock, busy = itertools.count(), itertools.count(0, 2)
+    clocks = {"seconds": lambda: float(next(clock)), "processor_seconds": lambda: float(next(busy))}
+    monkeypatch.setattr("gatefit.training.runs.CLOCKS", clocks)
     calls = iter([False] * 30 + [True])
-    execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls))
+    execute(CONFIG, folder=tmp_path, should_stop=lambda: next(calls), threads=2)
     first = read_made(tmp_path)
+    assert first["threads"] == 2
     assert first["code_version"] == code_version()
     assert first["machine"] == machine()
     assert json.loads((tmp_path / "made.json").read_text())["same_bits_on"] == same_bits_on(True)
     assert first["seconds"] == 3  # Noted at the start, the evaluation of step 20 and the stop: a second each.
     execute(CONFIG, folder=tmp_path)
-    assert read_made(tmp_path)["seconds"] == 7
+    assert (read_made(tmp_path)["seconds"], read_made(tmp_path)["processor_seconds"]) == (7, 14)
     execute(CONFIG, folder=tmp_path)
     assert read_made(tmp_path)["seconds"] == 7
 
@@ -146,7 +148,7 @@ def test_seconds_that_were_not_noted_are_not_made_up(tmp_path, content):
         (tmp_path / "made.json").write_text(content)
     assert read_made(tmp_path) == {}
     assert execute(CONFIG, folder=tmp_path).result.finished
-    assert set(read_made(tmp_path)) == {"code_version", "machine"}
+    assert set(read_made(tmp_path)) == {"code_version", "machine", "threads"}
 
 
 def test_another_configuration_is_refused(tmp_path):

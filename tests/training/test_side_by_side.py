@@ -183,7 +183,7 @@ def test_each_folder_notes_its_share_of_the_time(tmp_path, monkeypatch):
         now += 3.0
         return False
 
-    monkeypatch.setattr("gatefit.training.runs.monotonic", clock)
+    monkeypatch.setattr("gatefit.training.runs.CLOCKS", {"seconds": clock, "processor_seconds": clock})
     configs = [replace(BASE, dataset="monks-1", width=40, steps=10, seed=s) for s in range(3)]
     folders = [tmp_path / str(s) for s in range(3)]
     execute_together(configs, dataset=load_dataset("monks-1"), folders=folders, should_stop=later)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gatefit import models
 from gatefit.circuit.container import (
     CircuitFileError,
     check_inputs,
@@ -62,8 +63,11 @@ def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], *, readouts: Iterable[type[Readout]] = ()) -> Circuit:
     """Read a circuit; a file that is anything but a correct one is refused with a CircuitFileError.
 
-    ``readouts`` are kinds of readout that the file may hold beside gatefit's own.
+    A name without a file behind it is that of a model of the package (``gatefit.models``). ``readouts`` are kinds of
+    readout that the file may hold beside gatefit's own.
     """
+    if models.is_name(path) and not os.path.lexists(path):
+        return loads(models.read(os.fspath(path)), readouts=readouts)
     kinds = readout_classes(readouts)
     if not stat.S_ISREG(Path(path).stat().st_mode):  # opening a pipe would wait for its writer
         raise CircuitFileError(f"{os.fspath(path)}: not a regular file")

@@ -131,6 +131,7 @@ class Circuit:
     def load(cls, path: str | PathLike[str], *, readouts: Iterable[type[Readout]] = ()) -> "Circuit":
         """Read a ``.gate`` file; anything wrong with it is a ``CircuitFileError``.
 
+        A name that no file has, as ``"mnist-1k"``, is that of a model that ships with gatefit (see `gatefit models`).
         ``readouts`` are kinds of readout of your own that the file may hold, beside gatefit's.
         """
         from gatefit.circuit import file

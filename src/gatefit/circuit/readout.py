@@ -474,21 +474,36 @@ class Linear(Readout):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCode(Readout):
-    """The outputs are the class number in binary, lowest bit first.
-
-    score_k = number of outputs that agree with k in binary: largest, and only there, for the class that is meant.
-    """
+class ClassOnly(Readout):
+    """The outputs say which class is meant; the sums that decided it are gone, and probabilities with them."""
 
     classes: int
 
-    kind = "class_code"
     lowered = True
     numbers: ClassVar[Mapping[str, type]] = {"classes": int}
 
     def __post_init__(self) -> None:
         if not 1 <= self.classes < 2**31:
-            raise ValueError(f"ClassCode needs at least one class, and fewer than 2**31, got {self.classes}")
+            raise ValueError(
+                f"{type(self).__name__} needs at least one class, and fewer than 2**31, got {self.classes}"
+            )
+
+    def probabilities(self, scores: Shaped[np.ndarray, "samples classes"]) -> Float64[np.ndarray, "samples classes"]:
+        """Refused."""
+        raise TypeError(
+            f"a {type(self).__name__} readout gives the class, not class probabilities; "
+            "ask the circuit before lower_readout"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCode(ClassOnly):
+    """The outputs are the class number in binary, lowest bit first.
+
+    score_k = number of outputs that agree with k in binary: largest, and only there, for the class that is meant.
+    """
+
+    kind = "class_code"
 
     @property
     def outputs(self) -> int:
@@ -501,30 +516,16 @@ class ClassCode(Readout):
         of_sum, of_output = np.divmod(np.arange(digits.size), self.outputs)
         return Sums((1 - digits).sum(axis=1), of_sum, of_output, 2 * digits.ravel() - 1)
 
-    def probabilities(self, scores: Shaped[np.ndarray, "samples classes"]) -> Float64[np.ndarray, "samples classes"]:
-        """Refused: the sums that they were made of are gone."""
-        raise TypeError(
-            "a ClassCode readout gives the class number, not class probabilities; ask the circuit before lower_readout"
-        )
-
     def output_names(self, class_names: tuple[str, ...]) -> tuple[str, ...]:
         """The bits of the class number."""
         return tuple(f"class_bit_{i}" for i in range(self.outputs))
 
 
 @dataclass(frozen=True, eq=False)
-class OneHot(Readout):
+class OneHot(ClassOnly):
     """Every class has one output: score_k = y_k, which is one for the class that is meant and zero for the others."""
 
-    classes: int
-
     kind = "one_hot"
-    lowered = True
-    numbers: ClassVar[Mapping[str, type]] = {"classes": int}
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.classes < 2**31:
-            raise ValueError(f"OneHot needs at least one class, and fewer than 2**31, got {self.classes}")
 
     @property
     def outputs(self) -> int:
@@ -535,12 +536,6 @@ class OneHot(Readout):
         """Each output alone."""
         own = np.arange(self.classes)
         return Sums(0 * own, own, own, np.ones(self.classes, np.int64))
-
-    def probabilities(self, scores: Shaped[np.ndarray, "samples classes"]) -> Float64[np.ndarray, "samples classes"]:
-        """Refused: the sums that they were made of are gone."""
-        raise TypeError(
-            "a OneHot readout gives the class, not class probabilities; ask the circuit before lower_readout"
-        )
 
     def output_names(self, class_names: tuple[str, ...]) -> tuple[str, ...]:
         """The classes, by name or number."""

@@ -21,12 +21,15 @@ from gatefit.cli import (
     demo,
     evaluate,
     export,
+    frontier,
     info,
+    models,
     predict,
     prune,
     runs,
     synth,
     train,
+    verify,
     view,
 )
 from gatefit.cli.compile_notice import announced
@@ -166,10 +169,14 @@ _add("evaluate", evaluate.evaluate, evaluate.EXAMPLE)
 _add("compile", compile.compile_run, compile.COMPILE_EXAMPLE)
 _add("optimise", compile.optimise_file, compile.OPTIMISE_EXAMPLE)
 _add("prove", compile.prove_files, compile.PROVE_EXAMPLE)
+_add("verify", verify.verify, verify.VERIFY_EXAMPLE)
+_add("explain", verify.explain, verify.EXPLAIN_EXAMPLE)
 _add("predict", predict.predict, predict.EXAMPLE)
 _add("export", export.export, export.EXAMPLE, kernels=False)
 _add("info", info.info, info.EXAMPLE, kernels=False)
 _add("datasets", datasets.datasets, datasets.EXAMPLE, kernels=False)
+_add("models", models.models, models.EXAMPLE, kernels=False)
+_add("frontier", frontier.frontier, frontier.EXAMPLE)
 runs.app.command("missing")(_in_its_place)
 app.add_typer(runs.app, name="runs", cls=RunsVerbs)
 app.command("reproduce")(_in_its_place)

@@ -19,7 +19,7 @@ CONFLICTS = 10_000_000
 
 
 def load_circuit(model: Path) -> "Circuit":
-    """The circuit of a file, or of a run's folder that holds one."""
+    """The circuit of a file, of a run's folder that holds one, or of a model's name."""
     from gatefit.circuit.ir import Circuit
 
     if model.is_dir():

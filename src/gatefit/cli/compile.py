@@ -1,13 +1,11 @@
 """``gatefit compile``, ``optimise`` and ``prove``: from a trained run to a circuit that is proven equal to it."""
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import gatefit
 from gatefit._requires import require
 from gatefit.cli import output
 from gatefit.cli.circuits import (
@@ -54,22 +52,13 @@ def compile_run(
 ) -> None:
     """Harden a trained run, optimise its circuit, prove the result equal to what was trained, and save it."""
     require("torch", "train", "compiling a run")
-    from gatefit.harden import harden
     from gatefit.training.folder import read_config
-    from gatefit.training.runs import load_network
+    from gatefit.training.harden_run import harden_run
 
-    config = read_config(run)
+    read_config(run)  # What is no run's folder is refused before anything else is said of it.
     out = out or run / "model.gate"
     refuse_existing(out, overwrite)
-    trained = harden(load_network(run / "model.safetensors"))
-    metadata = {
-        **trained.metadata,
-        "gatefit": gatefit.__version__,
-        "dataset": config.dataset,
-        "dataset_options": json.dumps(config.dataset_options(), sort_keys=True),
-        "run": config.identity,
-    }
-    trained = replace(trained, metadata=metadata)
+    trained = harden_run(run)
     circuit, content = optimise_and_prove(
         trained,
         level=0 if no_optimise else level,
@@ -87,7 +76,7 @@ def compile_run(
 
 
 def optimise_file(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit to make smaller")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|NAME", help="circuit to make smaller")],
     out: Annotated[Path, typer.Option(help="circuit file to write")],
     level: Level = 3,
     no_prove: NoProve = False,

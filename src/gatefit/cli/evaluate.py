@@ -31,7 +31,10 @@ class Split(str, Enum):
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="folder of a finished run, or a .gate file", metavar="RUN|MODEL.gate")],
+    model: Annotated[
+        Path,
+        typer.Argument(help="folder of a finished run, .gate file, or name of a model", metavar="RUN|MODEL.gate|NAME"),
+    ],
     split: Annotated[Split | None, typer.Option(help="train or test (default: both)", show_default=False)] = None,
     dataset: Annotated[
         str | None, typer.Option(help="data set for a .gate file (default: the one it was trained on)")

@@ -63,7 +63,12 @@ class View(str, Enum):
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|RUN", help="circuit file, or folder of a compiled run")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL.gate|RUN|NAME", help="circuit file, folder of a compiled run, or name of a model"
+        ),
+    ],
     to: Annotated[Format, typer.Option(help="the format")],
     out: Annotated[
         Path | None,

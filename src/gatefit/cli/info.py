@@ -18,7 +18,9 @@ _SHOWN_NAMES = 8
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="RUN|MODEL.gate", help="folder of a run, or a circuit file")],
+    model: Annotated[
+        Path, typer.Argument(metavar="RUN|MODEL.gate|NAME", help="folder of a run, circuit file, or name of a model")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Show a run's configuration, progress and metrics; or what a circuit is made of and costs."""
@@ -29,13 +31,16 @@ def info(
         else:
             _show_run(content)
         return
+    from gatefit import models
     from gatefit.circuit.ir import Circuit
 
     content = circuit_info(Circuit.load(model))
+    size = models.size(str(model)) if models.is_model(model) else model.stat().st_size
     if as_json:
-        output.print_json({"file": str(model), "bytes": model.stat().st_size, **content})
+        output.print_json({"file": str(model), "bytes": size, **content})
     else:
-        typer.echo(f"{output.printable(str(model))} ({model.stat().st_size:,} bytes)")
+        shipped = ", ships with gatefit" if models.is_model(model) else ""
+        typer.echo(f"{output.printable(str(model))} ({size:,} bytes{shipped})")
         _show_circuit(content)
 
 

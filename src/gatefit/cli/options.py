@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -73,7 +73,20 @@ def _program() -> list[str]:
     return ["gatefit"] if found is not None and Path(found).resolve() == script.resolve() else [sys.argv[0]]
 
 
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _parameter(option: Option, kind: Any) -> inspect.Parameter:
-    shown = typer.Option(f"--{option.name.replace('_', '-')}", help=option.help, rich_help_panel=option.section)
+    parser: dict[str, Any] = {}
+    if {float, str} <= set(get_args(kind)):
+        # Typer knows no choice of types.
+        kind, parser = float | None, {"parser": _number_or_word, "metavar": "NUMBER|WORD"}
+    shown = typer.Option(
+        f"--{option.name.replace('_', '-')}", help=option.help, rich_help_panel=option.section, **parser
+    )
     annotation = Annotated[kind, shown]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)

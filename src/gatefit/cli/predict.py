@@ -23,7 +23,7 @@ EXAMPLE = ("gatefit predict monks.gate data.csv --scores --out predictions.csv",
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|NAME", help="circuit file, or name of a model")],
     data: Annotated[Path, typer.Argument(metavar="DATA.csv", help="one sample a line; columns are found by name")],
     out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
     scores: Annotated[bool, typer.Option("--scores", help="add every class's score, with a header")] = False,

@@ -57,6 +57,10 @@ class Bar(Observer):
             "training", loss="-", held_out="test", accuracy="-", start=False, total=None
         )
 
+    def tried(self, config: RunConfig, temperature: float, accuracy: float) -> None:
+        """A line above the bar."""
+        self._progress.console.print(_trial_line(temperature, accuracy))
+
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Show the bar, from the step that the run resumes at."""
         accuracy = percent(deployed(state.metrics[-1], "test")) if state.metrics else "-"
@@ -98,6 +102,10 @@ class Lines(Observer):
         self._console, self._steps, self._held_out = console, 0, "test"
         self._last_time, self._last_step = 0.0, 0
 
+    def tried(self, config: RunConfig, temperature: float, accuracy: float) -> None:
+        """A temperature, and what a short training came to."""
+        self._console.print(_trial_line(temperature, accuracy))
+
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Say where the run goes on."""
         self._steps, self._held_out = config.steps, config.held_out
@@ -115,6 +123,10 @@ class Lines(Observer):
             f"step {state.step}/{self._steps}  loss {metrics['loss']:.4f}  train {train}  {self._held_out} {held_out}  "
             f"{rate:.1f} steps/s  {duration((self._steps - state.step) / rate)} left"
         )
+
+
+def _trial_line(temperature: float, accuracy: float) -> str:
+    return f"searching the readout temperature: {temperature:.4g} gives {percent(accuracy)} of the samples kept apart"
 
 
 class TensorBoard(Observer):

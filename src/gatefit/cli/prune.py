@@ -16,7 +16,7 @@ EXAMPLE = ("gatefit prune mnist.gate --outputs 1000 --out small.gate",)
 
 
 def prune(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|NAME", help="circuit file, or name of a model")],
     outputs: Annotated[int, typer.Option(min=1, help="output bits to keep, of all classes together")],
     out: Annotated[Path, typer.Option(help="circuit file to write")],
     samples: Annotated[int, typer.Option(min=1, help="training samples to choose by, at most")] = 20_000,

@@ -26,8 +26,20 @@ EXAMPLE = (
 
 
 def synth(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|RUN", help="circuit file, or folder of a compiled run")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="folder for the report and every tool's files")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL.gate|RUN|NAME", help="circuit file, folder of a compiled run, or name of a model"
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="folder for the report and every tool's files (default: NAME-hardware)",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[str, typer.Option(help="ice40, ecp5, xilinx, lut4, lut6; several with commas")] = "ice40",
     device: Annotated[
         str | None, typer.Option(help="devices of the targets (default: ice40 hx8k, ecp5 25k)", show_default=False)
@@ -64,6 +76,7 @@ def synth(
     check_choice("--router", router, ROUTERS)
     chosen = _targets(target, device)
     circuit = load_circuit(model)
+    out = out or Path(f"{model.resolve().stem}-hardware")
     with user_input():
         check_circuit(circuit)
         stages = resolve_stages(circuit, _stages(pipeline))

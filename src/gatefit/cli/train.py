@@ -12,6 +12,7 @@ from gatefit.cli import output
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import UserError, check_choice, user_input
 from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
+from gatefit.training.budget import budgeted
 from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = (
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
+    "gatefit train --dataset mnist --thresholds 3 --max-gates 4000",
     "gatefit train --resume runs/monks",
     "gatefit train --resume runs/monks --steps 20000",
     "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
@@ -39,6 +41,14 @@ def train(
             help="go on with the run in this folder, by its own config.json; with --steps, to more", show_default=False
         ),
     ] = None,
+    max_gates: Annotated[
+        int | None,
+        typer.Option(min=1, help="learned wiring of so many live gates at most, all voting", show_default=False),
+    ] = None,
+    max_luts: Annotated[
+        int | None,
+        typer.Option(min=1, help="so many tables of six inputs in all, by an estimate", show_default=False),
+    ] = None,
     data_dir: DataDir = None,
     threads: Annotated[int | None, typer.Option(min=1, help="threads (default: all)", show_default=False)] = None,
     device: Annotated[
@@ -53,13 +63,16 @@ def train(
 
     With more --steps a run in its folder goes on to them, if its learning rate is constant.
 
+    --max-gates and --max-luts choose the widest network that fits, and how it is trained where no option says.
+
     Started by torchrun, the processes share the batches of one run.
     """
     require("torch", "train", "training")
     from gatefit.training.folder import default_folder
     from gatefit.training.parallel import process_group
 
-    config = _chosen_config(context, resume, options)
+    budget = {"max_gates": max_gates, "max_luts": max_luts}
+    config = _chosen_config(context, resume, options, {k: v for k, v in budget.items() if v is not None})
     folder = resume or out or default_folder(config)
     start = time.monotonic()
     with process_group() as group:
@@ -84,12 +97,14 @@ def train(
         raise typer.Exit(content["exit_code"])
 
 
-def _chosen_config(context: typer.Context, resume: Path | None, options: dict[str, Any]) -> RunConfig:
+def _chosen_config(
+    context: typer.Context, resume: Path | None, options: dict[str, Any], budget: dict[str, int]
+) -> RunConfig:
     if resume is not None:
         from gatefit.training.folder import read_config
 
         given = given_options(context)
-        refused = [name for name in given if (name in options and name != "steps") or name == "out"]
+        refused = [name for name in given if (name in options and name != "steps") or name in ("out", *budget)]
         if refused:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in refused)
             raise UserError(f"--resume takes the configuration of {resume}, got {names} too; leave it out")
@@ -101,11 +116,17 @@ def _chosen_config(context: typer.Context, resume: Path | None, options: dict[st
     from gatefit.readouts import READOUTS
     from gatefit.wirings import WIRINGS
 
+    if {"widths", "depth"} <= given_options(context).keys():
+        raise UserError("--widths says how many layers there are, got --depth too; leave --depth out")
     check_choice("data set", options["dataset"], DATASETS)
     check_choice("method", options["method"], METHODS)
-    check_choice("wiring", options["wiring"], WIRINGS)
+    for name in options["wiring"].split(","):
+        check_choice("wiring", name.strip(), WIRINGS)
     check_choice("readout", options["readout"], [name for name in READOUTS if name != "regression"])
     with user_input():
+        if budget:
+            given = {name: value for name, value in given_options(context).items() if name in options}
+            options |= budgeted(given, DATASETS[options["dataset"]].classes, **budget)
         config = RunConfig(**options).resolved()
         config.method_options()
     return config
@@ -185,6 +206,9 @@ def _finished_run(folder: Path, config: RunConfig) -> dict[str, Any] | None:
 def _content(
     folder: Path, config: RunConfig, network: "LogicNetwork", results: dict[str, Any], finished: bool, step: int
 ) -> dict[str, Any]:
+    from gatefit.training.temperature import read_search
+
+    search = read_search(folder) if config.readout_temperature == "search" else None
     return {
         "folder": str(folder),
         "config": asdict(config),
@@ -192,6 +216,7 @@ def _content(
         "step": step,
         "network": network_content(network),
         "results": results,
+        **({} if search is None else {"temperature_search": asdict(search)}),
     }
 
 
@@ -202,10 +227,17 @@ def network_content(network: "LogicNetwork") -> dict[str, Any]:
         "classes": network.classes,
         "width": network.width,
         "depth": network.depth,
+        "widths": list(network.widths),
         "gates": sum(network.widths),
         "coverage": network.gate_layers[0].coverage,
         "readout_temperature": getattr(network.readout, "temperature", None),
     }
+
+
+def _layers(network: dict[str, Any]) -> str:
+    if network["gates"] == network["depth"] * network["width"]:
+        return f"{network['depth']} layers of {network['width']:,}"
+    return "layers of " + " + ".join(f"{width:,}" for width in network["widths"])
 
 
 def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
@@ -221,11 +253,14 @@ def summary_rows(content: dict[str, Any]) -> list[tuple[str, str]]:
         (f"discretisation gap, {held_out}", output.points(results[f"discretisation_gap_{held_out}"])),
         ("discretisation gap, train", output.points(results["discretisation_gap_train"])),
         ("generalisation gap", output.points(results["generalisation_gap"])),
-        ("gates", f"{network['gates']:,}  ({network['depth']} layers of {network['width']:,})"),
+        ("gates", f"{network['gates']:,}  ({_layers(network)})"),
         ("inputs read", f"{output.percent(network['coverage'])} of {network['inputs']:,}"),
     ]
     if network["readout_temperature"] is not None:
-        rows.append(("readout temperature", f"{network['readout_temperature']:.4g}"))
+        search = content.get("temperature_search")
+        tried = [] if search is None else [f"{each['temperature']:.3g}" for each in search["trials"]]
+        how = f"  (searched, tried {', '.join(tried)})" if tried else ""
+        rows.append(("readout temperature", f"{network['readout_temperature']:.4g}{how}"))
     if "seconds" in content:
         rows.append(("wall time", output.duration(content["seconds"])))
     return [*rows, ("folder", content["folder"])]

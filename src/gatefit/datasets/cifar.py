@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import UInt8
 
-from gatefit.datasets.dataset import Dataset, class_numbers, flatten_images, image_encoder
+from gatefit.datasets.dataset import Dataset, ThresholdRule, class_numbers, flatten_images, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, cached_array, digest, read_verified
 from gatefit.encoders.base import default_names
 
@@ -117,18 +117,25 @@ CIFAR100_COARSE: Final = tuple(
 )
 
 
-def load_cifar10(source: Locator, *, thresholds: int = 31, files: CifarFiles = CIFAR10) -> Dataset:
+def load_cifar10(
+    source: Locator, *, thresholds: int = 31, threshold_rule: ThresholdRule = "even", files: CifarFiles = CIFAR10
+) -> Dataset:
     """CIFAR-10 from the official binary batches, their archive, or the .npy.xz layout."""
     number, paths = source.find(files.batches, files.arrays, files.archive)
     if number == 1:
         x, labels = _read_arrays(files.arrays, paths)
     else:
         x, labels = _read_batches(files, paths, archived=number == 2, label_bytes=1)
-    return _dataset("cifar10", x, labels[:, 0], thresholds, CIFAR10_CLASSES, files)
+    return _dataset("cifar10", x, labels[:, 0], thresholds, threshold_rule, CIFAR10_CLASSES, files)
 
 
 def load_cifar100(
-    source: Locator, *, thresholds: int = 31, labels: Literal["fine", "coarse"] = "fine", files: CifarFiles = CIFAR100
+    source: Locator,
+    *,
+    thresholds: int = 31,
+    threshold_rule: ThresholdRule = "even",
+    labels: Literal["fine", "coarse"] = "fine",
+    files: CifarFiles = CIFAR100,
 ) -> Dataset:
     """CIFAR-100 from the official binary files or their archive, with its 100 fine or 20 coarse classes."""
     if labels not in ("fine", "coarse"):
@@ -136,7 +143,7 @@ def load_cifar100(
     number, paths = source.find(files.batches, files.archive)
     x, both = _read_batches(files, paths, archived=number == 1, label_bytes=2)
     column, names = (1, CIFAR100_FINE) if labels == "fine" else (0, CIFAR100_COARSE)
-    return _dataset("cifar100", x, both[:, column], thresholds, names, files)
+    return _dataset("cifar100", x, both[:, column], thresholds, threshold_rule, names, files)
 
 
 def parse_records(
@@ -221,6 +228,7 @@ def _dataset(
     x: list[UInt8[np.ndarray, "_ pixels"]],
     labels: UInt8[np.ndarray, " samples"],
     thresholds: int,
+    threshold_rule: ThresholdRule,
     class_names: tuple[str, ...],
     files: CifarFiles,
 ) -> Dataset:
@@ -236,7 +244,7 @@ def _dataset(
         y_test=y[len(x_train) :],
         class_names=class_names,
         feature_names=default_names(PIXELS),
-        encoder=image_encoder(x_train, thresholds),
+        encoder=image_encoder(x_train, thresholds, rule=threshold_rule, channels=3),
         digest=digest(files.batches),
         image_shape=SHAPE,
     )

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import UInt8
 
-from gatefit.datasets.dataset import Dataset, class_numbers, image_encoder
+from gatefit.datasets.dataset import Dataset, ThresholdRule, class_numbers, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, digest
 from gatefit.encoders.base import default_names
 
@@ -76,6 +76,7 @@ def load_mnist(
     *,
     name: Literal["mnist", "fashion-mnist"] = "mnist",
     thresholds: int = 1,
+    threshold_rule: ThresholdRule = "even",
     files: Layout | None = None,
 ) -> Dataset:
     """MNIST or Fashion-MNIST."""
@@ -96,7 +97,7 @@ def load_mnist(
         y_test=class_numbers(y_test, 10, files[3].name),
         class_names=FASHION_CLASSES if name == "fashion-mnist" else tuple(str(digit) for digit in range(10)),
         feature_names=default_names(rows * columns),
-        encoder=image_encoder(x_train, thresholds),
+        encoder=image_encoder(x_train, thresholds, rule=threshold_rule),
         digest=digest(files),
         image_shape=(rows, columns, 1),
     )

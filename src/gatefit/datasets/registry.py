@@ -43,6 +43,7 @@ class DatasetInfo:
 
 
 _UCI: Final = "UCI Machine Learning Repository"
+_IMAGES: Final = ("thresholds", "threshold_rule")
 _CC_BY: Final = "CC BY 4.0 (as listed by UCI)"
 
 DATASETS: Final[dict[str, DatasetInfo]] = {
@@ -72,32 +73,32 @@ DATASETS: Final[dict[str, DatasetInfo]] = {
     "iris": DatasetInfo("Iris", 120, 30, 4, 32, 3, _UCI, _CC_BY, load_iris, ("thresholds",), width=300),
     "digits": DatasetInfo(
         "Handwritten digits, 8 x 8", 1_438, 359, 64, 448, 10, "scikit-learn (from UCI)", _CC_BY, load_digits,
-        ("thresholds",), download=False,
+        _IMAGES, download=False,
     ),
     "mnist": DatasetInfo(
         "MNIST handwritten digits, 28 x 28", 60_000, 10_000, 784, 784, 10, "Y. LeCun, C. Cortes, C. Burges",
-        "none stated; often given as CC BY-SA 3.0", partial(load_mnist, name="mnist"), ("thresholds",), width=8000,
+        "none stated; often given as CC BY-SA 3.0", partial(load_mnist, name="mnist"), _IMAGES, width=8000,
     ),
     "fashion-mnist": DatasetInfo(
         "Fashion-MNIST, 28 x 28", 60_000, 10_000, 784, 784, 10, "Zalando Research", "MIT",
-        partial(load_mnist, name="fashion-mnist"), ("thresholds",), width=8000,
+        partial(load_mnist, name="fashion-mnist"), _IMAGES, width=8000,
     ),
     "cifar10": DatasetInfo(
         "CIFAR-10, 32 x 32 colour", 50_000, 10_000, 3_072, 95_232, 10, "A. Krizhevsky, University of Toronto",
-        "none stated; cite Krizhevsky 2009", load_cifar10, ("thresholds",), width=12_000,
+        "none stated; cite Krizhevsky 2009", load_cifar10, _IMAGES, width=12_000,
     ),
     "cifar100": DatasetInfo(
         "CIFAR-100, 32 x 32 colour", 50_000, 10_000, 3_072, 95_232, 100, "A. Krizhevsky, University of Toronto",
-        "none stated; cite Krizhevsky 2009", load_cifar100, ("thresholds", "labels"), width=12_000,
+        "none stated; cite Krizhevsky 2009", load_cifar100, (*_IMAGES, "labels"), width=12_000,
     ),
     "svhn": DatasetInfo(
         "Street view house numbers, 32 x 32 colour", 73_257, 26_032, 3_072, 95_232, 10,
-        "Y. Netzer and others, Stanford University", "non-commercial use only", load_svhn, ("thresholds",),
+        "Y. Netzer and others, Stanford University", "non-commercial use only", load_svhn, _IMAGES,
         width=12_000,
     ),
     "tiny-imagenet": DatasetInfo(
         "Tiny-ImageNet, 64 x 64 colour", 100_000, 10_000, 12_288, 380_928, 200, "Stanford CS231n",
-        "those of ImageNet: research and education", load_tiny_imagenet, ("thresholds",), width=12_000,
+        "those of ImageNet: research and education", load_tiny_imagenet, _IMAGES, width=12_000,
     ),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from gatefit._requires import require
-from gatefit.datasets.dataset import Dataset, class_numbers, flatten_images, image_encoder
+from gatefit.datasets.dataset import Dataset, ThresholdRule, class_numbers, flatten_images, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, digest
 from gatefit.encoders.base import default_names
 
@@ -49,7 +49,9 @@ def parse_svhn(data: bytes, name: str) -> tuple[UInt8[np.ndarray, "samples pixel
     return flatten_images(images.transpose(3, 0, 1, 2)), class_numbers(labels.astype(np.int64) % 10, 10, name)
 
 
-def load_svhn(source: Locator, *, thresholds: int = 31, files: Layout = FILES) -> Dataset:
+def load_svhn(
+    source: Locator, *, thresholds: int = 31, threshold_rule: ThresholdRule = "even", files: Layout = FILES
+) -> Dataset:
     """SVHN: 73,257 train and 26,032 test digits."""
     train, test = (parse_svhn(content, file.name) for content, file in zip(source.read(files), files, strict=True))
     return Dataset(
@@ -60,7 +62,7 @@ def load_svhn(source: Locator, *, thresholds: int = 31, files: Layout = FILES) -
         y_test=test[1],
         class_names=tuple(str(number) for number in range(10)),
         feature_names=default_names(32 * 32 * 3),
-        encoder=image_encoder(train[0], thresholds),
+        encoder=image_encoder(train[0], thresholds, rule=threshold_rule, channels=3),
         digest=digest(files),
         image_shape=(32, 32, 3),
         notes="without the extra set",

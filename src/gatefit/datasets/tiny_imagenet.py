@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import UInt8
 
-from gatefit.datasets.dataset import Dataset, class_numbers, image_encoder
+from gatefit.datasets.dataset import Dataset, ThresholdRule, class_numbers, image_encoder
 from gatefit.datasets.files import DatasetError, Layout, Locator, RawFile, read_verified
 from gatefit.encoders.base import default_names
 
@@ -43,6 +43,7 @@ def load_tiny_imagenet(
     source: Locator,
     *,
     thresholds: int = 31,
+    threshold_rule: ThresholdRule = "even",
     archive: Layout = ARCHIVE,
     train_per_class: int = 500,
     test_images: int = 10_000,
@@ -77,7 +78,7 @@ def load_tiny_imagenet(
         y_test=y_test,
         class_names=tuple(words.get(wnid, wnid).partition(",")[0].strip() for wnid in wnids),
         feature_names=default_names(SIDE * SIDE * 3),
-        encoder=image_encoder(x_train, thresholds),
+        encoder=image_encoder(x_train, thresholds, rule=threshold_rule, channels=3),
         digest=digest.hexdigest(),
         image_shape=(SIDE, SIDE, 3),
         notes="test samples are the official validation images; JPEG decoded by Pillow, grey images repeated as RGB",

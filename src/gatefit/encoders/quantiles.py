@@ -22,7 +22,12 @@ def quantile_thresholds(
     values: Num[np.ndarray, " samples"], count: int, name: str = "x"
 ) -> Float64[np.ndarray, " thresholds"]:
     """At most ``count`` increasing thresholds; all cuts there are if the column ``name`` has no more than that."""
-    distinct, counts = np.unique(values, return_counts=True)
+    if values.dtype == np.uint8:  # pixels: as many as fifty million of them
+        counts = np.bincount(values, minlength=256)
+        distinct = np.flatnonzero(counts).astype(np.uint8)
+        counts = counts[distinct]
+    else:
+        distinct, counts = np.unique(values, return_counts=True)
     cuts = distinct.size - 1
     chosen = np.arange(cuts) if cuts <= count else _choose(np.cumsum(counts), count)
     if distinct.dtype.kind in "iu" and distinct.size and max(-int(distinct[0]), int(distinct[-1])) > LARGEST_EXACT:

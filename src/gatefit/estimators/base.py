@@ -11,6 +11,7 @@ import math
 import numbers
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,20 +29,22 @@ from gatefit.encoders.frames import take
 from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
+from gatefit.estimators.growth import Fitted, grown
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
 from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes
 from gatefit.estimators.progress import ProgressLines, history_row
+from gatefit.estimators.recipes import Recipe, batch_size_of, recipe_of, thresholds_of, wiring_of
 from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
+from gatefit.estimators.unfitted import JUDGED_STEPS, warn_unfitted
 from gatefit.network import LogicNetwork
-from gatefit.readouts import Readout
+from gatefit.readouts import Readout, check_groups
+from gatefit.training.budget import Size, largest_size
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.device import choose_device, placed
 from gatefit.training.loop import train
 
-AUTO_WIDTH, AUTO_GATES_PER_CLASS = 1000, 200
-"""Gates a layer, and for each class, that width="auto" has at least; it also has enough to read every bit."""
 AUTO_EARLY_STOPPING = 10_000
 """Samples from which early_stopping="auto" keeps a validation set apart."""
 LEAST_VALIDATION = 10
@@ -63,17 +66,20 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         method: str,
         width: int | str,
-        depth: int,
-        steps: int,
-        batch_size: int,
-        learning_rate: float,
+        depth: int | str,
+        steps: int | str,
+        batch_size: int | str,
+        learning_rate: float | str,
         schedule: str,
         weight_decay: float,
         initialisation: str,
         temperature: float | None,
         wiring: str,
+        candidates: int | None,
+        votes: str,
+        score_learning_rate: float | str,
         encoder: Encoder | str,
-        thresholds: int,
+        thresholds: int | str,
         early_stopping: bool | str,
         validation_fraction: float,
         n_iter_no_change: int,
@@ -85,6 +91,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         proof_seconds: float | None,
         verbose: int,
         network: MakeNetwork | None,
+        max_gates: int | None,
+        max_luts: int | None,
     ) -> None:
         self.method = method
         self.width = width
@@ -97,6 +105,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.initialisation = initialisation
         self.temperature = temperature
         self.wiring = wiring
+        self.candidates = candidates
+        self.votes = votes
+        self.score_learning_rate = score_learning_rate
         self.encoder = encoder
         self.thresholds = thresholds
         self.early_stopping = early_stopping
@@ -110,6 +121,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.proof_seconds = proof_seconds
         self.verbose = verbose
         self.network = network
+        self.max_gates = max_gates
+        self.max_luts = max_luts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,13 +151,13 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         return export_circuit(self.circuit_, path, to, options, overwrite=overwrite)
 
     @abstractmethod
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
         """The readout's part of the configuration."""
 
     def _own_readout(self, gates: int, classes: int) -> Readout | None:
         """A readout of the user's own for the new network; None: the configuration names one."""
 
-    def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
+    def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """What is left to do to a trained network."""
 
     def _resume(self, network: LogicNetwork) -> None:
@@ -173,40 +186,67 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
             X, targets, weights, strata = take(X, kept), targets[kept], weights[kept], strata[kept]
-        encoder = self.encoder_ if continues else fit_encoder(self.encoder, self.thresholds, X, tails=classes == 1)
+        known = self._made_from.get("wiring") if continues and is_auto(self.wiring) else None
+        wiring = known or wiring_of(self.wiring, targets)
+        thresholds = self.thresholds
+        if is_auto(thresholds):
+            thresholds = thresholds_of(wiring, len(kept), X.shape[1])
+        encoder = self.encoder_ if continues else fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
+        if encoder.bits == 1 and is_auto(self.wiring) and not continues:
+            wiring = wiring_of("fixed", targets)  # a choice of one node is none
         apart = self._validation_rows(strata, seed)
         validated = apart is not None
         bits = encoder.transform(X)
-        data, measured = training_set(bits, targets, weights, apart, self._whole("batch_size", 1), seed)
+        batch_size = self._whole_or("batch_size", batch_size_of(wiring))
+        data, measured = training_set(bits, targets, weights, apart, batch_size, seed)
+        recipe = recipe_of(wiring, rows=data.train.samples, bits=encoder.bits, classes=classes)
+        if continues and "width" in self._made_from:  # of as many samples as there were then
+            recipe = replace(recipe, **{name: self._made_from[name] for name in ("width", "depth", "votes")})
         done = self.n_iter_ if continues else 0
-        config = self._configuration(encoder.bits, classes, seed, validated=validated, done=done)
-        made = made_from(config, self.encoder, self.thresholds, self.network)
-        if continues:
-            refuse_changes(self._made_from, made)
-            network = copy.deepcopy(self.network_)
-            self._resume(network)
-        else:
-            class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
-            preferred = None
-            if classes > 1 and config.wiring == "auto":
-                seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
-                preferred = preferred_bits(encoder, bits, targets, seen)
-            if self.network is None:
-                readout = self._own_readout(config.width or 0, classes) or config.readout
-                network = new_network(config, encoder, classes, class_names, target_range, preferred, readout=readout)
+        preferred = None
+        if classes > 1 and wiring == "auto" and not continues:
+            seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
+            preferred = preferred_bits(encoder, bits, targets, seen)
+        class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
+
+        def fitted(size: Size) -> Fitted:
+            """A network of this size, trained; or the one that is there, trained on."""
+            config = self._configuration(
+                recipe, size, wiring, batch_size, classes, seed, validated=validated, done=done
+            )
+            made = made_from(config, self.encoder, self.thresholds, self.network)
+            if continues:
+                refuse_changes(self._made_from, made)
+                network = copy.deepcopy(self.network_)
+                self._resume(network)
+            elif self.network is None:
+                readout = self._own_readout(size.voters, classes) or config.readout
+                ends = (recipe.spread * target_range[0], recipe.spread * target_range[1])
+                network = new_network(config, encoder, classes, class_names, ends, preferred, readout=readout)
             else:
                 network = own_network(self.network, encoder, classes, class_names, seed)
-        observers = [ProgressLines(validated=validated)] if self.verbose else []
-        with placed([network], data, choose_device(self.device), config.batch_size) as there:
-            result = train(
-                config, network, there, observers=observers, threads=self.threads, strategy=SampledEvaluation(measured)
-            )
-        self._finish(network, data)
-        log = [history_row(row, validated=validated, after=done) for row in result.state.metrics]
+            observers = [ProgressLines(validated=validated)] if self.verbose else []
+            strategy = SampledEvaluation(measured)
+            with placed([network], data, choose_device(self.device), config.batch_size) as there:
+                result = train(config, network, there, observers=observers, threads=self.threads, strategy=strategy)
+            reached = result.state.best_score if validated else result.state.metrics[-1]["train_hard"]
+            return Fitted(network, seed, result.state.metrics, result.state.step, made, reached)
+
+        size = self._size(recipe, classes)
+        fit = fitted(size)
+        if self.max_gates is not None and self.max_luts is None and not self.warm_start:
+            # What is trained further may be optimised less: then only what surely fits will do.
+            widest = Size(recipe.width, size.depth, size.votes)
+            fit = grown(fit, fitted, size, widest, classes, self.max_gates)
+        self._finish(fit, recipe, data, measured)
+        if fit.steps >= JUDGED_STEPS:
+            weighted = bool(weights.max() > weights.min())
+            warn_unfitted(fit.metrics[-1], measured.train_targets, weighted=weighted, stacklevel=4)
+        log = [history_row(row, validated=validated, after=done) for row in fit.metrics]
         self.history_ = [*self.history_, *log] if continues else log
-        self.n_iter_ = done + result.state.step
-        self.encoder_, self.network_, self._made_from = encoder, network, made
-        self._deployment = Deployment(network, self.threads, labels=labels, proof_seconds=proof_seconds)
+        self.n_iter_ = done + fit.steps
+        self.encoder_, self.network_, self._made_from = encoder, fit.network, fit.made
+        self._deployment = Deployment(fit.network, self.threads, labels=labels, proof_seconds=proof_seconds)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
@@ -236,39 +276,79 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             return None
         return stratified_split(strata, test_fraction=min(fraction, MOST_EVALUATED / len(strata)), seed=seed)[1]
 
-    def _configuration(self, bits: int, classes: int, seed: int, *, validated: bool, done: int) -> RunConfig:
-        steps = self._whole("steps", 1)
-        if isinstance(self.evaluate_every, str) and self.evaluate_every == "auto":
+    def _configuration(
+        self,
+        recipe: Recipe,
+        size: Size,
+        wiring: str,
+        batch_size: int,
+        classes: int,
+        seed: int,
+        *,
+        validated: bool,
+        done: int,
+    ) -> RunConfig:
+        steps = self._whole_or("steps", recipe.steps)
+        if is_auto(self.evaluate_every):
             every = max(1, steps // 20) if validated or self.verbose else steps
         else:
             every = self._whole("evaluate_every", 1, "'auto' or ")
-        width = self._resolved_width(bits, classes)
-        return RunConfig(
+        rate = self._number_or("learning_rate", recipe.learning_rate)
+        scores_rate = recipe.score_learning_rate
+        if scores_rate is not None and not is_auto(self.learning_rate):
+            scores_rate *= rate / recipe.learning_rate
+        if not is_auto(self.score_learning_rate):
+            scores_rate = self._number("score_learning_rate", "'auto' or ")
+        config = RunConfig(
             dataset="custom",
             method=self.method,
-            width=width,
-            depth=self._whole("depth", 1),
+            width=size.width,
+            depth=size.depth,
+            votes=size.votes,
             steps=steps,
             seed=seed + done,  # After a warm start the samples come in a new order.
             wiring_seed=seed,
-            wiring=self.wiring,
-            batch_size=self._whole("batch_size", 1),
-            learning_rate=self._number("learning_rate"),
+            wiring=wiring,
+            candidates=None if self.candidates is None else self._whole("candidates", 1, "None or "),
+            batch_size=batch_size,
+            learning_rate=rate,
+            score_learning_rate=scores_rate,
+            beta2=recipe.beta2,
             weight_decay=self._number("weight_decay"),
-            schedule=self.schedule,  # type: ignore[arg-type]  # any word: it is checked there
+            schedule=recipe.schedule if self.schedule == "auto" else self.schedule,  # type: ignore[arg-type]
             evaluate_every=every,
             initialisation=self.initialisation,
             temperature=self.temperature,
             validation_fraction=self._number("validation_fraction") if validated else 0.0,
             patience=self._whole("n_iter_no_change", 1) if validated else None,
-            **self._readout_fields(width // classes),
         )
+        return replace(config, **self._readout_fields(recipe, size.voters // classes))
 
-    def _resolved_width(self, bits: int, classes: int) -> int:
-        if isinstance(self.width, str) and self.width == "auto":
-            width = max(AUTO_WIDTH, AUTO_GATES_PER_CLASS * classes, -(-bits // 2))
-            return -(-width // classes) * classes
-        return self._whole("width", 1, "'auto' or ")
+    def _size(self, recipe: Recipe, classes: int) -> Size:
+        """Layers, gates and voters: what is asked for, else the recipe's, within the budget."""
+        budgeted = self.max_gates is not None or self.max_luts is not None
+        if budgeted and (not is_auto(self.width) or self.network is not None):
+            other = f"width={self.width!r}" if self.network is None else "a network of your own"
+            raise ValueError(f"max_gates and max_luts choose the width, got {other} too; leave one of them out")
+        votes = self._votes(recipe)
+        depth = self._whole_or("depth", recipe.depth)
+        if self.max_luts is not None and is_auto(self.votes):
+            votes, depth = "last", min(depth, 2) if is_auto(self.depth) else depth
+        width = self._whole_or("width", recipe.width)
+        if votes == "all" and classes > 1 and self.network is None:
+            check_groups(width, classes)
+        if not budgeted:
+            return Size(width, depth, votes)
+        if votes == "last":  # as many gates in all, in fewer layers
+            width = width * recipe.depth // depth // classes * classes
+        limits = {name: getattr(self, name) for name in ("max_gates", "max_luts")}
+        for name, value in limits.items():
+            limits[name] = None if value is None else self._whole(name, 1, "None or ")
+        return largest_size(Size(width, depth, votes), classes, **limits, fixed_depth=not is_auto(self.depth))
+
+    def _votes(self, recipe: Recipe) -> str:
+        """Which layers vote; a readout that does not count in groups reads the last one."""
+        return recipe.votes if is_auto(self.votes) else self.votes
 
     def _proof_seconds(self) -> float | None:
         seconds = None if self.proof_seconds is None else self._number("proof_seconds", "None or ")
@@ -282,8 +362,19 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name} must be {otherwise}a whole number >= {least}, got {value!r}")
         return int(value)
 
+    def _whole_or(self, name: str, automatic: int) -> int:
+        return automatic if is_auto(getattr(self, name)) else self._whole(name, 1, "'auto' or ")
+
+    def _number_or(self, name: str, automatic: float) -> float:
+        return automatic if is_auto(getattr(self, name)) else self._number(name, "'auto' or ")
+
     def _number(self, name: str, otherwise: str = "") -> float:
         value = getattr(self, name)
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             raise ValueError(f"{name} must be {otherwise}a number, got {value!r}")
         return float(value)
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left open."""
+    return isinstance(value, str) and value == "auto"

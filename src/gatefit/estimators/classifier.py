@@ -5,19 +5,28 @@ score_k = (1/τ) · ones in group k       P(k) = softmax_k(score)       class = 
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from jaxtyping import Float64, Shaped
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from gatefit.encoders import Encoder
-from gatefit.estimators.base import LogicGateEstimator
+from gatefit.estimators.base import LogicGateEstimator, is_auto
+from gatefit.estimators.evaluation import mean_shift
+from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
+from gatefit.estimators.recipes import Recipe
 from gatefit.readouts import Readout
+from gatefit.training.data import TrainingData
+from gatefit.training.metrics import agreement, scores_of
+
+if TYPE_CHECKING:
+    from gatefit.circuit.verify import Batch
 
 
 class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[misc]
@@ -28,22 +37,30 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
 
     Arguments:
         method: how gates are learned: multilinear-covjac, multilinear-ste, soft-mix, hard-st, gumbel-st, iwp, iwp-ste.
-        width: gates a layer, a multiple of the classes; "auto" is 1,000, or more for many classes or bits.
-        depth: layers.
-        steps: training steps.
-        batch_size: samples a step; all of them where there are fewer.
-        learning_rate: Adam's.
-        schedule: the learning rate over the steps: constant, cosine or linear.
+        width: gates a layer, a multiple of the classes; "auto" is 500, and at least 100 a class, where the wiring is
+            learned, else 1,000, or more for many classes or bits.
+        depth: layers; "auto" is 3 where the wiring is learned, else 6.
+        steps: training steps; "auto" is 20 √samples, from 300 to 4,000, where the wiring is learned, else 1,000.
+        batch_size: samples a step, all of them where there are fewer; "auto" is 256 for a learned wiring, else 512.
+        learning_rate: Adam's; "auto" is 0.02 where the wiring is learned, else 0.05.
+        schedule: the learning rate over the steps: constant, cosine or linear; "auto" is cosine for a learned wiring,
+            else constant.
         weight_decay: decoupled from the gradient.
         initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
         temperature: of the method, where it has one.
         readout: "group-sum", which only counts, "linear", learned weights, or a function of the numbers of gates and
             classes that makes a ``gatefit.readouts.Readout`` of your own, such as its class.
-        readout_temperature: what counts are divided by for probabilities; "auto" is √(gates per class).
-        wiring: "unique", "stride", "random" or "local"; "auto" is unique, but reads pairs again once all have been
-            read, and from 10,000 samples on prefers features that tell something about the class.
+        readout_temperature: what counts are divided by for probabilities; "auto" is 2.8 √votes / classes where the
+            wiring is learned, else √(gates per class).
+        wiring: "learned", "fixed", "unique", "stride", "random" or "local"; "auto" is learned. "fixed" is unique, but
+            reads pairs again once all have been read, and from 10,000 samples on prefers features that tell something
+            about the class.
+        candidates: nodes that each gate input of a learned wiring chooses among; None is eight, or all of fewer.
+        votes: which layers' gates are counted, "all" or "last"; "auto" is all where the wiring is learned.
+        score_learning_rate: Adam's for what chooses among the candidates; "auto" is 1.5 times that of the gates.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
-        thresholds: the most bits that a column of numbers gets from encoder="auto".
+        thresholds: the most bits that a column of numbers gets from encoder="auto"; "auto" is 15, and up to 47 where
+            the wiring is learned, for samples / 20 and 5,000 bits of all columns at most.
         early_stopping: keep a validation set apart, stop when its accuracy has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
         validation_fraction: the part of the samples that is kept apart, the same of every class; 10,000 at most.
@@ -59,6 +76,10 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         verbose: 1 prints a line an evaluation, 0 nothing.
         network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
             ``wiring``: for layers, wirings, methods and readouts of your own.
+        max_gates: a budget in place of ``width``: live two-input gates of ``circuit_``, encoder and readout apart. The
+            network is as wide as fits; several are trained where optimising leaves room, unless ``warm_start``.
+        max_luts: the same in tables of six inputs for gates, counts and the choice of the class, by the estimate of
+            ``gatefit.training.budget``; ``gatefit synth`` counts them.
 
     Attributes:
         classes_: the labels, sorted.
@@ -77,19 +98,22 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         *,
         method: str = "multilinear-covjac",
         width: int | str = "auto",
-        depth: int = 6,
-        steps: int = 1000,
-        batch_size: int = 512,
-        learning_rate: float = 0.05,
-        schedule: str = "constant",
+        depth: int | str = "auto",
+        steps: int | str = "auto",
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        schedule: str = "auto",
         weight_decay: float = 0.0,
         initialisation: str = "normal",
         temperature: float | None = None,
         readout: str | Callable[[int, int], Readout] = "group-sum",
         readout_temperature: float | str = "auto",
         wiring: str = "auto",
+        candidates: int | None = None,
+        votes: str = "auto",
+        score_learning_rate: float | str = "auto",
         encoder: Encoder | str = "auto",
-        thresholds: int = 15,
+        thresholds: int | str = "auto",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -102,6 +126,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         proof_seconds: float | None = None,
         verbose: int = 0,
         network: MakeNetwork | None = None,
+        max_gates: int | None = None,
+        max_luts: int | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -115,6 +141,9 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             initialisation=initialisation,
             temperature=temperature,
             wiring=wiring,
+            candidates=candidates,
+            votes=votes,
+            score_learning_rate=score_learning_rate,
             encoder=encoder,
             thresholds=thresholds,
             early_stopping=early_stopping,
@@ -128,6 +157,8 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             proof_seconds=proof_seconds,
             verbose=verbose,
             network=network,
+            max_gates=max_gates,
+            max_luts=max_luts,
         )
         self.readout = readout
         self.readout_temperature = readout_temperature
@@ -182,12 +213,38 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         scores = self._scores(X)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
-        automatic = isinstance(self.readout_temperature, str) and self.readout_temperature == "auto"
-        # Three times the paper's rule of thumb: on small tables calm scores generalise better (see benchmarks).
-        temperature = math.sqrt(gates_per_class) if automatic else self._number("readout_temperature", "'auto' or ")
+    def explain(self, X: Any, **options: Any) -> "Batch":
+        """For every row the features that force its class whatever the others are, and the smallest change of class.
+
+        Each answer is proved about ``circuit_`` (``gatefit.verify.explain_each``, whose ``options`` these are);
+        ``importance()`` of the result says how often each feature is in a reason.
+        """
+        from gatefit.circuit.verify import explain_each
+
+        return explain_each(self.circuit_, X, **options)
+
+    def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
+        """Give the deployed network's class scores the means that they had before its gates were snapped."""
+        if not recipe.calibrated:
+            return
+        readout = fit.network.readout
+        readout.calibrate(torch.zeros(readout.classes))
+        readout.calibrate(mean_shift(fit.network, data, fit.seed))
+        # The log's last line is about the network as it is now, unless an earlier one was kept.
+        if not measured.keep_best:
+            fit.metrics[-1] |= {
+                "train_hard": agreement(scores_of(fit.network, measured.train, soft=False), measured.train_targets)
+            }
+
+    def _votes(self, recipe: Recipe) -> str:
+        # Only counts of votes are computed with the layers themselves; another readout reads the last layer.
+        counted = isinstance(self.readout, str) and self.readout == "group-sum"
+        return super()._votes(recipe) if counted or not is_auto(self.votes) else "last"
+
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
+        automatic = recipe.calm * math.sqrt(gates_per_class)
         named = self.readout if isinstance(self.readout, str) else "group-sum"
-        return {"readout": named, "readout_temperature": temperature}
+        return {"readout": named, "readout_temperature": self._number_or("readout_temperature", automatic)}
 
     def _own_readout(self, gates: int, classes: int) -> Readout | None:
         return None if isinstance(self.readout, str) else self.readout(gates, classes)

@@ -15,11 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from gatefit.bits import PackedBatch
+from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
-from gatefit.training.data import TrainingData
+from gatefit.training.data import BitSource, TrainingData
 from gatefit.training.loop import Learner, Strategy, evaluation, loss_of
 from gatefit.training.metrics import scores_of
 
@@ -45,6 +47,26 @@ class SampledEvaluation(Strategy):
                 state.best_score = reached
                 state.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return row
+
+
+class ChosenRows(BitSource):
+    """Some rows of a source."""
+
+    def __init__(self, source: BitSource, rows: Int64[np.ndarray, " rows"]) -> None:
+        self.source, self.rows, self.samples = source, rows, len(rows)
+
+    def batch(self, indices: Int64[np.ndarray, " batch"]) -> PackedBatch:
+        """The bits of these of them."""
+        return self.source.batch(self.rows[indices])
+
+
+def mean_shift(network: LogicNetwork, data: TrainingData, seed: int) -> Float64[Tensor, " classes"]:
+    """What the deployed network's scores are below the trained one's: the weighted mean over training samples."""
+    rows = measured_rows(np.arange(data.train.samples), seed)
+    source = ChosenRows(data.train, rows)
+    soft, hard = (scores_of(network, source, soft=soft).double() for soft in (True, False))
+    weights = torch.ones(len(rows)) if data.train_weights is None else data.train_weights[rows]
+    return weights.double() @ (soft - hard) / weights.double().sum()
 
 
 def is_one_sided(targets: Tensor) -> bool:

@@ -101,7 +101,7 @@ def read_weights(weights: Any, x: Any) -> Float64[np.ndarray, " samples"]:
     return np.asarray(checked)
 
 
-def fit_encoder(encoder: Any, thresholds: int, x: Any, *, tails: bool = False) -> Encoder:
+def fit_encoder(encoder: Any, thresholds: Any, x: Any, *, tails: bool = False) -> Encoder:
     """A new encoder with the parameters of the given one, fitted to ``x``; "auto" resolves ``tails`` if told."""
     if isinstance(encoder, str) and encoder == "auto":
         table = Table(thresholds=thresholds).fit(x)

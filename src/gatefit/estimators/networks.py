@@ -38,7 +38,8 @@ def new_network(
         config.depth,
         method=config.method,
         wiring=config.wiring,
-        wiring_options=WiringOptions(preferred=preferred, reach=config.reach),
+        wiring_options=WiringOptions(preferred=preferred, reach=config.reach, **config.wiring_options()),
+        votes=config.votes or "last",
         readout=readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
         target_range=target_range,
@@ -70,20 +71,22 @@ def own_network(
 
 
 CONFIGURED: Final = (
+    "wiring",
     "method",
     "width",
     "depth",
+    "votes",
     "readout",
     "readout_temperature",
     "temperature",
-    "wiring",
+    "candidates",
     "initialisation",
 )
 """The fields of a configuration that a network is made from, seeds aside."""
 
 
 def made_from(
-    config: RunConfig, encoder: Encoder | str, thresholds: int, network: MakeNetwork | None
+    config: RunConfig, encoder: Encoder | str, thresholds: int | str, network: MakeNetwork | None
 ) -> dict[str, Any]:
     """The parameters of an estimator that its network was made from; an encoder as it reads in print."""
     fields = {name: getattr(config, name) for name in CONFIGURED} if network is None else {"network": network}

@@ -15,8 +15,10 @@ from sklearn.base import RegressorMixin
 
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator
+from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
+from gatefit.estimators.recipes import Recipe
 from gatefit.network import LogicNetwork
 from gatefit.readouts import RegressionReadout
 from gatefit.training.data import TrainingData
@@ -34,19 +36,25 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
 
     Arguments:
         method: how gates are learned: multilinear-covjac, multilinear-ste, soft-mix, hard-st, gumbel-st, iwp, iwp-ste.
-        width: gates a layer; "auto" is 1,000, or more where there are many bits.
-        depth: layers.
-        steps: training steps.
-        batch_size: samples a step; all of them where there are fewer.
-        learning_rate: Adam's.
-        schedule: the learning rate over the steps: constant, cosine or linear.
+        width: gates a layer; "auto" is 500 where the wiring is learned, else 1,000, or more where there are many bits.
+        depth: layers; "auto" is 3 where the wiring is learned, else 6.
+        steps: training steps; "auto" is 20 √samples, from 300 to 4,000, where the wiring is learned, else 1,000.
+        batch_size: samples a step, all of them where there are fewer; "auto" is 256 for a learned wiring, else 512.
+        learning_rate: Adam's; "auto" is 0.02 where the wiring is learned, else 0.05.
+        schedule: the learning rate over the steps: constant, cosine or linear; "auto" is cosine for a learned wiring,
+            else constant.
         weight_decay: decoupled from the gradient.
         initialisation: "normal", gates of every kind, or "residual", gates that lean to passing their first input on.
         temperature: of the method, where it has one.
-        wiring: "unique", "stride", "random" or "local"; "auto" is unique, but reads pairs again when all are read.
+        wiring: "learned", "fixed", "unique", "stride", "random" or "local"; "auto" is learned, but fixed where y has
+            heavy tails (an excess kurtosis above 10). "fixed" is unique, but reads pairs again when all are read.
+        candidates: nodes that each gate input of a learned wiring chooses among; None is eight, or all of fewer.
+        votes: which layers' gates are counted, "all" or "last"; "auto" is all where the wiring is learned.
+        score_learning_rate: Adam's for what chooses among the candidates; "auto" is 1.5 times that of the gates.
         encoder: what makes bits of X: "auto" is a ``gatefit.encoders.Table``; one of yours is copied and fitted.
         thresholds: the most bits that a column of numbers gets from encoder="auto", apart from up to eight more in
-            its tails, as long as they leave eight samples beyond.
+            its tails, as long as they leave eight samples beyond; "auto" is 15, and up to 47 where the wiring is
+            learned, for samples / 20 and 5,000 bits of all columns at most.
         early_stopping: keep a validation set apart, stop when its R² has not risen for ``n_iter_no_change``
             evaluations, and keep the best network; "auto" does so from 10,000 samples on.
         validation_fraction: the part of the samples that is kept apart; 10,000 at most.
@@ -61,6 +69,10 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         verbose: 1 prints a line an evaluation, 0 nothing.
         network: a function (bits, classes, seed) that makes the untrained ``LogicNetwork``, in place of ``method`` to
             ``wiring``: for layers, wirings, methods and readouts of your own.
+        max_gates: a budget in place of ``width``: live two-input gates of ``circuit_``, encoder and readout apart. The
+            network is as wide as fits; several are trained where optimising leaves room, unless ``warm_start``.
+        max_luts: the same in tables of six inputs for gates and their count, by the estimate of
+            ``gatefit.training.budget``; ``gatefit synth`` counts them.
 
     Attributes:
         network_: the trained ``LogicNetwork``.
@@ -77,17 +89,20 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         *,
         method: str = "multilinear-covjac",
         width: int | str = "auto",
-        depth: int = 6,
-        steps: int = 1000,
-        batch_size: int = 512,
-        learning_rate: float = 0.05,
-        schedule: str = "constant",
+        depth: int | str = "auto",
+        steps: int | str = "auto",
+        batch_size: int | str = "auto",
+        learning_rate: float | str = "auto",
+        schedule: str = "auto",
         weight_decay: float = 0.0,
         initialisation: str = "normal",
         temperature: float | None = None,
         wiring: str = "auto",
+        candidates: int | None = None,
+        votes: str = "auto",
+        score_learning_rate: float | str = "auto",
         encoder: Encoder | str = "auto",
-        thresholds: int = 15,
+        thresholds: int | str = "auto",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -99,6 +114,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         proof_seconds: float | None = None,
         verbose: int = 0,
         network: MakeNetwork | None = None,
+        max_gates: int | None = None,
+        max_luts: int | None = None,
     ) -> None:
         super().__init__(
             method=method,
@@ -112,6 +129,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             initialisation=initialisation,
             temperature=temperature,
             wiring=wiring,
+            candidates=candidates,
+            votes=votes,
+            score_learning_rate=score_learning_rate,
             encoder=encoder,
             thresholds=thresholds,
             early_stopping=early_stopping,
@@ -125,6 +145,8 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
             proof_seconds=proof_seconds,
             verbose=verbose,
             network=network,
+            max_gates=max_gates,
+            max_luts=max_luts,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogicGateRegressor":
@@ -145,8 +167,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         """The value of every sample, as the circuit computes it."""
         return np.asarray(self._scores(X)[:, 0])
 
-    def _finish(self, network: LogicNetwork, data: TrainingData) -> None:
+    def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """Fit the readout's line to the deployed network, in the target's own units."""
+        network = fit.network
         readout = cast(RegressionReadout, network.readout)
         value = scores_of(network, data.train, soft=False)[:, 0].double().numpy()
         target = data.train_targets.double().numpy()
@@ -159,9 +182,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
     def _resume(self, network: LogicNetwork) -> None:
         """Take the readout back from the target's units to those of training."""
         readout = cast(RegressionReadout, network.readout)
-        readout.range.copy_(torch.tensor(TRAINED_RANGE))
+        readout.range.copy_(torch.tensor(network.configuration["target_range"]))
 
-    def _readout_fields(self, gates_per_class: int) -> dict[str, Any]:
+    def _readout_fields(self, recipe: Recipe, gates_per_class: int) -> dict[str, Any]:
         return {"readout": "regression"}
 
 

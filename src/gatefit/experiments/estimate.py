@@ -95,7 +95,7 @@ def _ratio(config: RunConfig, measured: Sequence[RunRecord], step_seconds: StepS
 
 def gates(config: RunConfig) -> int:
     """How many gates a run's network has; 0 of a model without a width."""
-    return (config.resolved().width or 0) * config.depth
+    return sum(config.resolved().layer_widths)
 
 
 def _distance(config: RunConfig, other: RunConfig) -> tuple[bool, bool, float]:

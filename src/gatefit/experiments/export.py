@@ -8,6 +8,7 @@ Numbers have every digit that the store has; an empty cell is "not known". The s
 and export -> import -> export changes none of them.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 from gatefit.experiments.database import FILE, StoreError
 from gatefit.experiments.record import RunRecord
@@ -45,11 +46,13 @@ _CONFIG: Final = (
     "batch_size", "learning_rate", "beta1", "beta2", "weight_decay", "schedule", "warmup", "evaluate_every",
     "initialisation", "sigma", "temperature", "learnable_temperature", "backward_basis", "epsilon", "corner_activation",
     "noise_scale", "thresholds", "adult_encoding", "validation_fraction", "patience", "noise_in", "noise_steps",
-    "reach", "split_seed", "snap", "surrogate", "whole_batches", "candidates", "regrow_every", "regrow_share",
-    "regrow_until", "votes", "score_learning_rate", "regrow_pool",
+    "reach", "split_seed", "snap", "surrogate", "whole_batches",
 )  # fmt: skip
-"""The columns of a configuration, in the order in which its fields came to be: a new one comes last."""
+"""The configuration's columns that every export has."""
+_LATER: Final = tuple(f for f in fields(RunConfig) if f.name not in _CONFIG)
+"""Fields that came later: each has a column, after all others, where a run sets it; older exports stay as they are."""
 _WORDS: Final = tuple(f.name for f in fields(RunConfig) if option_of(f).kind in (str, str | None))
+_NUMBERS_OR_WORDS: Final = tuple(f.name for f in fields(RunConfig) if {float, str} <= set(get_args(option_of(f).kind)))
 _FIGURES: Final = (
     "test_accuracy", "last_10_accuracy", "best_accuracy", "best_step", "train_accuracy", "discretisation_gap_train",
     "discretisation_gap_test", "generalisation_gap", "boolean", "steps",
@@ -133,7 +136,15 @@ def write_export(records: Iterable[RunRecord], folder: Path, *, diagnostics: Kep
     records = sorted(records, key=run_order)
     folder.mkdir(parents=True, exist_ok=True)
     validation = _VALIDATION if any(name in record.summary for record in records for name in _VALIDATION) else ()
-    runs = [(*_run_line(record), *(_cell(record.summary.get(name)) for name in validation)) for record in records]
+    later = [f.name for f in _LATER if any(getattr(record.config, f.name) != f.default for record in records)]
+    runs = [
+        (
+            *_run_line(record),
+            *(_cell(record.summary.get(name)) for name in validation),
+            *(_cell(getattr(record.config, name)) for name in later),
+        )
+        for record in records
+    ]
     extra = sorted({name for record in records for row in record.metrics for name in row} - set(_METRIC_COLUMNS))
     columns = (*_METRIC_COLUMNS, *extra)
     rows = [(record.identity, *(_cell(row.get(c)) for c in columns)) for record in records for row in record.metrics]
@@ -143,7 +154,9 @@ def write_export(records: Iterable[RunRecord], folder: Path, *, diagnostics: Kep
         (folder / DIAGNOSTICS).unlink(missing_ok=True)
     else:
         _replace(folder / DIAGNOSTICS, "".join(f"{line}\n" for line in lines))
-    _replace(folder / RUNS, _csv((*_RUN_COLUMNS, *validation), runs))  # Last: it says what the others must hold.
+    _replace(
+        folder / RUNS, _csv((*_RUN_COLUMNS, *validation, *later), runs)
+    )  # Last: it says what the others must hold.
     return {RUNS: len(runs), METRICS: len(rows), DIAGNOSTICS: len(lines)}
 
 
@@ -205,7 +218,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read(folder: Path) -> dict[str, RunRecord]:
-    runs = _read_csv(folder / RUNS, known=(*_RUN_COLUMNS, *_VALIDATION))
+    runs = _read_csv(folder / RUNS, known=(*_RUN_COLUMNS, *_VALIDATION, *(f.name for f in _LATER)))
     records: dict[str, RunRecord] = {}
     metrics: dict[str, list[dict[str, Any]]] = {}
     diagnostics: dict[str, dict[str, dict[int, Any]]] = {}
@@ -260,7 +273,7 @@ def _read_csv(path: Path, known: tuple[str, ...] | None = None) -> list[dict[str
 
 
 def _run_record(line: Mapping[str, str]) -> RunRecord:
-    config = {name: (line[name] or None) if name in _WORDS else _number(line[name]) for name in _CONFIG if name in line}
+    config = {f.name: _field(f.name, line[f.name]) for f in fields(RunConfig) if f.name in line}
     figures = {
         name: _number(line[column])
         for name, column in zip(_FIGURES, _FIGURE_COLUMNS, strict=True)
@@ -279,6 +292,15 @@ def _run_record(line: Mapping[str, str]) -> RunRecord:
     if record.config.identity != record.identity:
         raise ValueError(f"run {record.identity} has the configuration of {record.config.identity}")
     return record
+
+
+def _field(name: str, cell: str) -> Any:
+    """A configuration's value as it was before ``_cell``."""
+    if name in _NUMBERS_OR_WORDS:
+        with contextlib.suppress(ValueError):
+            return _number(cell)
+        return cell
+    return (cell or None) if name in _WORDS else _number(cell)
 
 
 def _number(cell: str) -> Any:

@@ -36,7 +36,7 @@ from gatefit.experiments.runner import NETWORKS, plan_units
 from gatefit.experiments.store import Store, StoreError
 from gatefit.training.checkpoint import write_atomically
 from gatefit.training.config import RunConfig
-from gatefit.training.folder import MADE
+from gatefit.training.folder import MADE, TEMPERATURE
 
 RETRIES: Final = 3
 ANSWER: Final = 5.0
@@ -52,7 +52,7 @@ LOCAL_PATIENCE: Final = {
 """A Ray that is started here is one machine: there is no other to go to, so a part of it that is slow is waited for."""
 PAUSE: Final = 0.2
 """Seconds between two looks at what has happened."""
-FILES: Final = ("config.json", "metrics.jsonl", "model.safetensors", MADE, "result.json")
+FILES: Final = ("config.json", TEMPERATURE, "metrics.jsonl", "model.safetensors", MADE, "result.json")
 """What is sent back of a finished run; the last one says that it is finished."""
 
 

@@ -94,7 +94,7 @@ def plan_units(
 
 
 def _goes_side_by_side(config: RunConfig) -> bool:
-    if config.method not in GATE_METHODS or config.width is None or config.width * config.depth >= SMALL:
+    if config.method not in GATE_METHODS or not 0 < sum(config.layer_widths) < SMALL:
         return False
     if config.readout != "group-sum" or config.patience is not None or config.validation_fraction:
         return False

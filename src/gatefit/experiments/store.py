@@ -104,9 +104,12 @@ class Store:
     def check(self) -> None:
         """SQLite's own check of the whole file; StoreError where it finds damage."""
         with explained(self._path):
-            found = [text for (text,) in self._connection.execute("PRAGMA integrity_check")]
+            texts = [text for (text,) in self._connection.execute("PRAGMA integrity_check")]
+            # One text may hold a title, "*** in database main ***", and a hundred findings, a line each.
+            found = [line for text in texts for line in text.splitlines() if not line.startswith("***")]
             if found != ["ok"]:
-                raise sqlite3.DatabaseError(f"malformed: {found[0]}")
+                more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+                raise sqlite3.DatabaseError(f"malformed: {found[0]}{more}")
 
     def plan(self, configs: Iterable[RunConfig]) -> list[str]:
         """Make known what will be run; what is known already stays as it is. Returns the identities, in order."""
@@ -262,7 +265,14 @@ def record_of(
 def run_order(record: RunRecord) -> tuple[Any, ...]:
     """Runs are listed by data set, method, depth, width, seed and identity."""
     config = record.config
-    return config.dataset, config.method, config.depth, config.width or 0, config.seed, record.identity
+    return (
+        config.dataset,
+        config.method,
+        config.depth,
+        max(config.layer_widths, default=0),
+        config.seed,
+        record.identity,
+    )
 
 
 def insert(connection: sqlite3.Connection, config: RunConfig, record: RunRecord) -> None:

@@ -66,6 +66,7 @@ class Build:
             settings.feature_bits,
             settings.scores,
             target.counter,
+            carries=target.carry_adders,
         )
         self.wrapped = target.routable
         self.top = f"{MODULE}_harness" if self.wrapped else MODULE

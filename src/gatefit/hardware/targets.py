@@ -35,6 +35,8 @@ class Target:
     default: str = ""
     tables: frozenset[str] = field(default=frozenset())
     carries: frozenset[str] = field(default=frozenset())
+    carry_adders: bool = False
+    """Whether full adders of the popcount are written as additions, which tools map to carry chains."""
     logic_cell: str = ""
     """What nextpnr calls the cells that a device has ``cells`` of."""
 
@@ -79,7 +81,7 @@ TARGETS: Final[dict[str, Target]] = {
             "hx8k",
             frozenset({"SB_LUT4"}),
             frozenset({"SB_CARRY"}),
-            "ICESTORM_LC",
+            logic_cell="ICESTORM_LC",
         ),
         Target(
             "ecp5",
@@ -90,7 +92,7 @@ TARGETS: Final[dict[str, Target]] = {
             "25k",
             frozenset({"LUT4"}),
             frozenset({"CCU2C"}),
-            "TRELLIS_COMB",
+            logic_cell="TRELLIS_COMB",
         ),
         Target(
             "xilinx",
@@ -99,6 +101,7 @@ TARGETS: Final[dict[str, Target]] = {
             ("xilinx/cells_sim.v",),
             tables=frozenset({"LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "INV"}),
             carries=frozenset({"CARRY4"}),
+            carry_adders=True,
         ),
         Target("lut4", "synth -flatten -lut 4", 3, (), tables=frozenset({"$lut"})),
         Target("lut6", "synth -flatten -lut 6", 6, (), tables=frozenset({"$lut"})),

@@ -62,7 +62,19 @@ class DataConfig(Section):
 
     dataset: Annotated[str, _help("data set, see `gatefit datasets`")] = "mnist"
     thresholds: Annotated[int | None, _help("image sets: thresholds a channel (default: the paper's)")] = None
+    threshold_rule: Annotated[
+        Literal["even", "wide", "quantile"] | None,
+        _help(
+            "image sets: thresholds evenly over the range (default), wide to its ends, or at quantiles of each channel"
+        ),
+    ] = None
     adult_encoding: Annotated[str | None, _help("adult: fixed or difflogic")] = None
+    shift: Annotated[_NotNegative, _help("image sets: move training images by up to so many pixels")] = 0
+    flip: Annotated[bool, _help("image sets: exchange left and right in half of the training images")] = False
+    rotate: Annotated[
+        float, Meta(ge=0, le=180), _help("image sets: turn training images by up to so many degrees either way")
+    ] = 0.0
+    zoom: Annotated[_Decay, _help("image sets: make training images larger or smaller by up to this share")] = 0.0
     split_seed: Annotated[_NotNegative, _help("splice: seed of the split into training and test set")] = 0
     validation_fraction: Annotated[
         _Decay, _help("part of the training set kept apart and evaluated instead of the test set")
@@ -78,6 +90,8 @@ class DataConfig(Section):
         options: dict[str, Any] = {}
         if self.thresholds is not None:
             options["thresholds"] = self.thresholds
+        if self.threshold_rule is not None:
+            options["threshold_rule"] = self.threshold_rule
         if self.adult_encoding is not None:
             options["encoding"] = self.adult_encoding
         if self.split_seed:
@@ -92,7 +106,15 @@ class NetworkConfig(Section):
     method: Annotated[str, _help("gate method")] = "multilinear-covjac"
     width: Annotated[int | None, _help("gates a layer; a multiple of the classes (default: the data set's)")] = None
     depth: Annotated[_Count, _help("layers")] = 6
-    wiring: Annotated[str, _help("unique, stride, random, local, learned or auto")] = "unique"
+    widths: Annotated[
+        str | None, _help("gates layer by layer, as 2000,1000: instead of width and depth (default: all equal)")
+    ] = None
+    skips: Annotated[
+        str | None, _help("what later layers read beside the layer below: inputs or all (default: nothing)")
+    ] = None
+    wiring: Annotated[
+        str, _help("unique, stride, random, local, learned, tree or auto; or one a layer, as learned,tree")
+    ] = "unique"
     wiring_seed: Annotated[int, _help("seed of the wiring")] = 0
     reach: Annotated[
         int | None, _help("local wiring: how many gates away a gate reads at most (default: width / 10)")
@@ -115,7 +137,8 @@ class NetworkConfig(Section):
     votes: Annotated[str | None, _help("layers that vote: last (default) or all")] = None
     readout: Annotated[str, _help("group-sum or linear")] = "group-sum"
     readout_temperature: Annotated[
-        float | None, _help("temperature of the class scores (default: 0.36 √(gates a class))")
+        Annotated[float, Meta(gt=0), _Finite] | Literal["search"] | None,
+        _help("temperature of the class scores, or search it on held-out data (default: 0.36 √(gates a class))"),
     ] = None
     initialisation: Annotated[str, _help("normal or residual (leaning to the identity)")] = "normal"
     sigma: Annotated[
@@ -147,16 +170,61 @@ class NetworkConfig(Section):
     ] = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.widths, list | tuple):
+            object.__setattr__(self, "widths", ",".join(map(str, self.widths)))
+        if isinstance(self.wiring, list | tuple):
+            object.__setattr__(self, "wiring", ",".join(map(str, self.wiring)))
         super().__post_init__()
-        if self.reach is not None and self.wiring != "local":
+        self._check_layers()
+        if self.reach is not None and "local" not in self.wirings:
             raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")
         given = [name for name in WIRING_OPTIONS if getattr(self, name) is not None]
-        if given and self.wiring != "learned":
+        if given and "learned" not in self.wirings:
             raise ValueError(
                 f"{', '.join(given)} is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
             )
-        if self.votes not in (None, "last", "all"):
-            raise ValueError(f"votes must be last or all, got {self.votes!r}")
+        for name, choices in (("votes", ("last", "all")), ("skips", ("inputs", "all"))):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                near = difflib.get_close_matches(value, choices, 1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                raise ValueError(f"{name} must be {' or '.join(choices)}, got {value!r}{meant}")
+
+    def _check_layers(self) -> None:
+        """Refuse widths, depths and wirings that name different numbers of layers; widths say what the depth is."""
+        if self.widths is not None:
+            words = [word.strip() for word in self.widths.split(",")]
+            if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+                raise ValueError(f"widths are numbers of gates layer by layer, as 2000,1000; got {self.widths!r}")
+            if self.width is not None:
+                raise ValueError(
+                    f"widths name the gates of every layer, got width={self.width} too; leave one of them out"
+                )
+            if self.depth not in (NetworkConfig.depth, len(words)):
+                raise ValueError(
+                    f"widths={self.widths} are {len(words)} layers, got depth={self.depth} too; leave depth out"
+                )
+            object.__setattr__(self, "widths", ",".join(str(int(word)) for word in words))
+            object.__setattr__(self, "depth", len(words))
+        if self.wiring != self.wirings[0]:
+            object.__setattr__(self, "wiring", ",".join(self.wirings))
+            if len(self.wirings) != self.depth:
+                raise ValueError(
+                    f"{self.depth} layers need one wiring for all or {self.depth} of them, got {len(self.wirings)}: "
+                    f"{self.wiring}"
+                )
+
+    @property
+    def wirings(self) -> tuple[str, ...]:
+        """The names in ``wiring``: one for all layers, or one a layer."""
+        return tuple(word.strip() for word in self.wiring.split(","))
+
+    @property
+    def layer_widths(self) -> tuple[int, ...]:
+        """The gates of every layer; none where neither ``widths`` nor ``width`` is said."""
+        if self.widths is not None:
+            return tuple(map(int, self.widths.split(",")))
+        return () if self.width is None else (self.width,) * self.depth
 
     def wiring_options(self) -> dict[str, Any]:
         """What is said of the learned wiring."""
@@ -231,7 +299,7 @@ class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_patience()
-        if self.score_learning_rate is not None and self.wiring != "learned":
+        if self.score_learning_rate is not None and "learned" not in self.wirings:
             raise ValueError(
                 f"score_learning_rate is of the learned wiring, got wiring={self.wiring!r}; set wiring='learned' too"
             )
@@ -282,7 +350,7 @@ class RunConfig(EvaluationConfig, OptimiserConfig, NetworkConfig, DataConfig):
 
     def resolved(self) -> "RunConfig":
         """The same run with the data set's default width of a logic network written out."""
-        if self.width is not None or self.method not in GATE_METHODS:
+        if self.layer_widths or self.method not in GATE_METHODS:
             return self
         from gatefit.datasets.registry import default_width
 
@@ -354,6 +422,13 @@ def _plain(kind: Any) -> Any:
     return Union[tuple(parts)] if parts else kind  # noqa: UP007 -- of types that are known only here
 
 
+def _choices(kind: Any) -> tuple[str, ...]:
+    """The words that a value may be."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(word for part in get_args(kind) for word in _choices(part))
+
+
 def _checked(name: str, value: Any, kind: Any) -> Any:
     for plain in (int, float, str):
         # Numbers and words of numpy's are such ones too.
@@ -371,8 +446,10 @@ _WORDS: Final = {"int": "a whole number", "float": "a finite number", "str": "a 
 
 def _explanation(name: str, value: Any, kind: Any, error: str) -> str:
     """msgspec's "Expected `int | null`, got `str`" as "width must be a whole number or None, got '40'"."""
-    choices = get_args(get_args(kind)[0]) if get_origin(get_args(kind)[0]) is Literal else ()
-    if choices:
+    choices, numbers = _choices(kind), float in get_args(_plain(kind))
+    if choices and numbers and isinstance(value, str):
+        return f"{name} must be {' or '.join(map(repr, choices))}, a number or None, got {value!r}"
+    if choices and not numbers:
         return f"unknown {name} {value!r}; choose one of {', '.join(choices)}"
     expected, bound = re.match(r"Expected `([^`]*)`(?: ([<>]=? [\d.]+)$)?", error).groups()  # type: ignore[union-attr]
     words = " or ".join("None" if word == "null" else _WORDS[word] for word in expected.split(" | "))

@@ -35,6 +35,16 @@ class BitSource(ABC):
     def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, 64 samples to a word."""
 
+    def training_batch(
+        self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
+    ) -> PackedBatch:
+        """What step ``step`` of a run reads of these samples, which stand from place ``first`` on in its batch.
+
+        Their bits; a source that shows its samples otherwise in every step does so here, as a function of the seed, the
+        step and a sample's place.
+        """
+        return self.batch(indices)
+
 
 class PackedRows(BitSource):
     """A Boolean matrix held as bits."""
@@ -58,6 +68,24 @@ class EncodedRows(BitSource):
     def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, made now."""
         return pack(self.encoder.transform(self.rows[indices]))
+
+
+class Subset(BitSource):
+    """Some samples of another source, numbered anew."""
+
+    def __init__(self, source: BitSource, rows: Int64[np.ndarray, " samples"]) -> None:
+        self.source, self.rows = source, rows
+        self.samples, self.bits = len(rows), source.bits
+
+    def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
+        """The bits of these samples."""
+        return self.source.batch(self.rows[indices])
+
+    def training_batch(
+        self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
+    ) -> PackedBatch:
+        """What a step reads of these samples."""
+        return self.source.training_batch(self.rows[indices], seed=seed, step=step, first=first)
 
 
 def bit_source(rows: Any, encoder: Encoder, *, limit: int = PACKED_LIMIT) -> BitSource:

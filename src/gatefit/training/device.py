@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from gatefit.network import LogicNetwork
 from gatefit.ops.gather import gather
 from gatefit.ops.implementations import Implementation, resolve
 from gatefit.ops.triton_launch import installed, tile
-from gatefit.training.data import BitSource, PackedRows, TrainingData
+from gatefit.training.data import BitSource, PackedRows, Subset, TrainingData
 from gatefit.training.metrics import EVALUATION_BATCH
 
 DEVICES: Final = ("auto", "cpu", "cuda")
@@ -82,7 +82,21 @@ def needed_bytes(network: nn.Module, data: TrainingData, batch: int) -> int:
 def _resident(network: nn.Module, data: TrainingData) -> float:
     parameters = sum(4 * each.numel() * each.element_size() for each in network.parameters())
     fixed = sum(each.numel() * each.element_size() for each in network.buffers())
-    return parameters + fixed + sum(s.rows.nbytes for s in (data.train, data.test) if isinstance(s, PackedRows))
+    return parameters + fixed + sum(source.rows.nbytes for source in _sets(data) if _moves(source))
+
+
+def _sets(data: TrainingData) -> list[BitSource]:
+    """What is read, each once: subsets share what they are of."""
+
+    def whole(source: BitSource) -> BitSource:
+        return whole(source.source) if type(source) is Subset else source
+
+    return list({id(each): each for each in map(whole, (data.train, data.test))}.values())
+
+
+def _moves(source: BitSource) -> TypeGuard[PackedRows]:
+    """Whether a source lies on the device; what is made batch by batch, as moved images are, is copied so."""
+    return type(source) is PackedRows
 
 
 def _step(network: nn.Module) -> float:
@@ -136,9 +150,12 @@ class DeviceRows(BitSource):
 
 def data_on(data: TrainingData, device: torch.device | str, implementation: Implementation) -> TrainingData:
     """The same data on a device; what is encoded batch by batch stays where it is, and is copied batch by batch."""
+    there = {id(source): DeviceRows(source, device, implementation) for source in _sets(data) if _moves(source)}
 
     def moved(source: BitSource) -> BitSource:
-        return DeviceRows(source, device, implementation) if type(source) is PackedRows else source
+        if type(source) is Subset:
+            return Subset(moved(source.source), source.rows)
+        return there.get(id(source), source)
 
     weights = data.train_weights
     return replace(

@@ -2,10 +2,11 @@
 
 config.json        the resolved configuration
 metrics.jsonl      one row an evaluation; no times, so that a resumed run writes the same bytes
+temperature.json   where the temperature was searched for: what was found and what was tried (``temperature``)
 checkpoints/       the last two states (``checkpoint``)
 model.safetensors  the trained network's state_dict, written when the run is finished
 result.json        last-10, best-checkpoint and gap figures, written last: its presence says "finished"
-made.json          version, machine and seconds (``made``): the one file that differs from one training to the next
+made.json          version, machine, threads, seconds (``made``): the one file that differs from training to training
 lock               held while a process works in the folder
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Final
 from gatefit.training.config import RunConfig
 
 MADE: Final = "made.json"
+TEMPERATURE: Final = "temperature.json"
 
 
 class RunFolderError(ValueError):
@@ -62,12 +64,18 @@ def read_finished(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_made(folder: Path) -> dict[str, Any]:
-    """code_version, machine and seconds, as far as the folder says."""
+    """code_version, machine, seconds (processor_seconds too) and threads, as far as the folder says."""
     try:
         made = json.loads((folder / MADE).read_text())
     except (OSError, ValueError):
         return {}
-    kinds = {"code_version": str, "machine": dict, "seconds": int | float}
+    kinds = {
+        "code_version": str,
+        "machine": dict,
+        "seconds": int | float,
+        "processor_seconds": int | float,
+        "threads": int,
+    }
     known = made if isinstance(made, dict) else {}
     return {name: known[name] for name, kind in kinds.items() if isinstance(known.get(name), kind)}
 

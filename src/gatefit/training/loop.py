@@ -79,6 +79,9 @@ Model: TypeAlias = LogicNetwork | TrainableModel
 class Observer:
     """What may watch a run. Override what you need; nothing is measured for an observer that is not there."""
 
+    def tried(self, config: RunConfig, temperature: float, accuracy: float) -> None:
+        """Before the run, where its temperature is searched for: after every short training, on samples kept apart."""
+
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Before the first step of this process."""
 
@@ -164,14 +167,6 @@ def loss_of(
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
-def batch_loss(network: Model, data: TrainingData, indices: Int64[np.ndarray, " batch"]) -> Tensor:
-    """The mean loss of these samples."""
-    weights = None if data.train_weights is None else data.train_weights[indices]
-    scores = network(data.train.batch(indices))
-    implementation = network.implementation if isinstance(network, LogicNetwork) else None
-    return loss_of(scores, data.train_targets[indices], weights, implementation)
-
-
 @dataclass
 class Learner:
     """One network in training: what trains it, who watches it, where its checkpoints are, how far it has come."""
@@ -193,6 +188,14 @@ class Learner:
         return found is not None
 
 
+def batch_loss(learner: Learner, data: TrainingData, indices: Int64[np.ndarray, " batch"], *, first: int = 0) -> Tensor:
+    """The mean loss of these samples, which stand from place ``first`` on in the batch of the learner's next step."""
+    network, weights = learner.network, None if data.train_weights is None else data.train_weights[indices]
+    bits = data.train.training_batch(indices, seed=learner.config.seed, step=learner.state.step, first=first)
+    implementation = network.implementation if isinstance(network, LogicNetwork) else None
+    return loss_of(network(bits), data.train_targets[indices], weights, implementation)
+
+
 class Strategy:
     """Who computes the steps, and what is evaluated: here this process, one network, both sets.
 
@@ -204,6 +207,8 @@ class Strategy:
     """Whether observers are told of single steps."""
     writes: bool = True
     """Whether this process keeps the run's files."""
+    alone: bool = True
+    """Whether no other process has a part of the steps."""
 
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """Go on from checkpoints where there are some; returns the optimiser that takes the steps."""
@@ -215,7 +220,7 @@ class Strategy:
         self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
     ) -> list[float]:
         """Each learner's mean loss over its batch; gradients are left in the parameters where all are finite."""
-        loss = batch_loss(learners[0].network, data, batches[0])
+        loss = batch_loss(learners[0], data, batches[0])
         value = float(loss.detach())
         if math.isfinite(value):
             loss.backward()

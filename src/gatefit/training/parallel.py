@@ -53,6 +53,8 @@ class ParallelError(RuntimeError):
 class ProcessGroup(Strategy):
     """This process among those that train one run; made by ``process_group``."""
 
+    alone = False
+
     def __init__(self, timeout: float) -> None:
         self.rank, self.size, self.timeout = dist.get_rank(), dist.get_world_size(), timeout
         self.writes = self.rank == 0
@@ -95,12 +97,13 @@ class ProcessGroup(Strategy):
     ) -> list[float]:
         """The whole batch's mean loss, and its gradient in the parameters: the sum of all processes' parts."""
         network, indices = learners[0].network, batches[0]
-        own = indices[self.part(len(indices))]
+        part = self.part(len(indices))
+        own, first = indices[part], part.start
         share = _share(data, own, indices)
         if not len(own):
             # More processes than samples: one sample that counts nothing, so that noise is drawn everywhere alike.
-            own = indices[:1]
-        loss = share * batch_loss(network, data, own)
+            own, first = indices[:1], 0
+        loss = share * batch_loss(learners[0], data, own, first=first)
         loss.backward()
         gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
         # The loss and the wish to stop travel with the gradients. A loss that is not finite anywhere is so everywhere.

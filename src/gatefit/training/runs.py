@@ -15,10 +15,10 @@ started with more steps.
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any, Final, TypeAlias
 
 from gatefit._requires import require
@@ -28,17 +28,21 @@ require("torch", "train", "training")
 import numpy as np
 import safetensors
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from gatefit.datasets import Dataset, load_dataset
 from gatefit.datasets.splits import stratified_split
 from gatefit.network import LogicNetwork
+from gatefit.ops.threads import kernel_threads
+from gatefit.training.augmentation import Augmentation, AugmentedImages
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
-from gatefit.training.config import NetworkConfig, RunConfig
-from gatefit.training.data import TrainingData, bit_source
+from gatefit.training.config import DataConfig, NetworkConfig, RunConfig
+from gatefit.training.data import BitSource, TrainingData, bit_source
 from gatefit.training.device import placed
 from gatefit.training.folder import (
     MADE,
+    TEMPERATURE,
     RunFolderError,
     check_config,
     checkpoints,
@@ -60,6 +64,7 @@ from gatefit.training.loop import (
 )
 from gatefit.training.machine import code_version, machine, same_bits_on, then
 from gatefit.training.side_by_side import NotSideBySideError, SideBySide, can_lie_side_by_side
+from gatefit.training.temperature import SearchStoppedError, TemperatureTrial, find_temperature, read_search
 from gatefit.wirings import WiringOptions
 from gatefit.wirings.local import image_order
 
@@ -81,12 +86,12 @@ class Run:
 
 def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
     """The untrained network of a run."""
-    assert config.width is not None, "resolve the configuration first"
+    assert config.layer_widths, "resolve the configuration first"
     return LogicNetwork(
         dataset.encoder.bits,
         len(dataset.class_names),
-        config.width,
-        config.depth,
+        config.layer_widths,
+        skips=config.skips,
         method=config.method,
         wiring=config.wiring,
         wiring_options=_wiring_options(config.network, dataset),
@@ -102,18 +107,37 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
 
 
 def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
-    if config.wiring != "local" or dataset.image_shape is None:  # the order takes a while for many bits
+    if "local" not in config.wirings or dataset.image_shape is None:  # the order takes a while for many bits
         return WiringOptions(reach=config.reach, **config.wiring_options())
     features = np.array([rule.feature for rule in dataset.encoder.rules])
-    return WiringOptions(order=image_order(features, dataset.image_shape), reach=config.reach)
+    order = image_order(features, dataset.image_shape)
+    return WiringOptions(order=order, reach=config.reach, **config.wiring_options())
+
+
+def augmentation_of(config: DataConfig, dataset: Dataset) -> Augmentation:
+    """How a run moves its training images; refused where there are none."""
+    augmentation = Augmentation(config.shift, config.flip, config.rotate, config.zoom)
+    if augmentation and (dataset.image_shape is None or dataset.x_train.dtype != np.uint8):
+        verbs = augmentation.names()
+        raise ValueError(f"{dataset.name} has no images to {' or '.join(verbs)}; leave {', '.join(verbs)} out")
+    if dataset.image_shape is not None:
+        augmentation.check(dataset.image_shape)
+    return augmentation
 
 
 def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
     """The sets a run reads: train and test, or train and validation where a part is kept apart."""
+    augmentation = augmentation_of(config, dataset)
+
+    def training_source(rows: Shaped[np.ndarray, "samples features"]) -> BitSource:
+        if dataset.image_shape is None or not augmentation:
+            return bit_source(rows, dataset.encoder)
+        return AugmentedImages(rows, dataset.image_shape, dataset.encoder, augmentation)
+
     y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
     if not config.validation_fraction:
         return TrainingData(
-            bit_source(dataset.x_train, dataset.encoder),
+            training_source(dataset.x_train),
             y_train,
             bit_source(dataset.x_test, dataset.encoder),
             y_test,
@@ -126,7 +150,7 @@ def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
             f"validation_fraction={config.validation_fraction} of {len(y_train)} samples is none; use a larger one"
         )
     return TrainingData(
-        bit_source(dataset.x_train[kept], dataset.encoder),
+        training_source(dataset.x_train[kept]),
         y_train[kept],
         bit_source(dataset.x_train[apart], dataset.encoder),
         y_train[apart],
@@ -209,13 +233,26 @@ def execute_together(
         if dataset is None:
             dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
         # Before a folder is made: a configuration that cannot be built leaves nothing behind.
-        networks = [build(config, dataset) for config in configs]
+        networks = [build(_with_temperature(config, None), dataset) for config in configs]
+        augmentation_of(configs[0], dataset)
+        if configs[0].readout_temperature == "search":
+            _check_search(configs, strategy)
+        searched = None
+        if strategy.writes:
+            finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
+            if configs[0].readout_temperature == "search":
+                begun = read_clocks()
+                try:
+                    found = _searched(configs[0], folders[0], dataset, build, watching[0], should_stop, threads, device)
+                except SearchStoppedError:
+                    return [Run(folders[0], configs[0], networks[0], TrainingResult(TrainingState(), False))]
+                networks = [build(_with_temperature(configs[0], found), dataset)]
+                searched = {name: now - begun[name] for name, now in read_clocks().items()}
         learners = [
             Learner(config, network, observers=own)
             for config, network, own in zip(configs, networks, watching, strict=True)
         ]
         if strategy.writes:
-            finished = [_taken(locks, folder, config) for folder, config in zip(folders, configs, strict=True)]
             if all(finished):
                 return [_read_back(*each) for each in zip(folders, configs, networks, strict=True)]
             if any(finished):
@@ -224,7 +261,7 @@ def execute_together(
             for learner, folder in zip(learners, folders, strict=True):
                 write_atomically(folder / "config.json", learner.config.to_json().encode())
                 learner.folder = folder / "checkpoints"
-                kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners)))
+                kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners), before=searched))
                 learner.observers = (*learner.observers, *kept)
         data = training_data(configs[0], dataset)
         with placed(networks, data, device, configs[0].batch_size) as there:
@@ -237,6 +274,54 @@ def execute_together(
                     save_result(run.folder, run.config, dataset, run.result)
             return runs
     return []
+
+
+def _with_temperature(config: RunConfig, found: float | None) -> RunConfig:
+    """What is built: a temperature that is searched for is a number by then, or that of the rule until then."""
+    return replace(config, readout_temperature=found) if config.readout_temperature == "search" else config
+
+
+def _check_search(configs: Sequence[RunConfig], strategy: Strategy) -> None:
+    if len(configs) > 1:
+        raise NotSideBySideError("side by side needs one readout_temperature; train runs that search it one by one")
+    if not strategy.alone:
+        raise ValueError(
+            "readout_temperature='search' is done by one process; search it without torchrun, and give the number that "
+            "is found"
+        )
+
+
+def _searched(
+    config: RunConfig,
+    folder: Path,
+    dataset: Dataset,
+    build: Build,
+    observers: Sequence[Observer],
+    should_stop: Callable[[], bool],
+    threads: int | None,
+    device: torch.device | str,
+) -> float:
+    """The temperature in a run's folder, searched for before its first step: whoever goes on takes it from there."""
+    found = read_search(folder)
+    if found is None:
+
+        def tried(trial: TemperatureTrial) -> None:
+            for observer in observers:
+                observer.tried(config, trial.temperature, trial.accuracy)
+
+        found = find_temperature(
+            config,
+            lambda own: build(own, dataset),
+            training_data(config, dataset),
+            threads=threads,
+            should_stop=should_stop,
+            tried=tried,
+            device=device,
+        )
+        # In this order: a temperature belongs to the configuration beside it.
+        write_atomically(folder / "config.json", config.to_json().encode())
+        write_atomically(folder / TEMPERATURE, found.to_json().encode())
+    return found.temperature
 
 
 def _taken(locks: contextlib.ExitStack, folder: Path, config: RunConfig) -> bool:
@@ -265,6 +350,11 @@ def take_folder(folder: Path, config: RunConfig) -> None:
     if not _same_but_steps(shorter, config) or shorter.steps >= config.steps:
         check_config(folder, config)
         return
+    if config.readout_temperature == "search":
+        raise RunFolderError(
+            f"{folder} holds a run of {shorter.steps} steps whose temperature was searched for by trainings as long as "
+            f"that asks for, so it cannot go on to {config.steps}; use another --out folder"
+        )
     if config.schedule != "constant":
         raise RunFolderError(
             f"{folder} holds a run of {shorter.steps} steps whose {config.schedule} schedule ends there, so it cannot "
@@ -333,32 +423,47 @@ class MetricsFile(Observer):
         self._write(state)
 
 
+CLOCKS: Final[Mapping[str, Callable[[], float]]] = {"seconds": monotonic, "processor_seconds": process_time}
+"""What a run takes: time that passes, and time of processors, which a busy machine does not lengthen."""
+
+
+def read_clocks() -> dict[str, float]:
+    """The time by each clock."""
+    return {name: clock() for name, clock in CLOCKS.items()}
+
+
 class ProvenanceFile(Observer):
     """Keeps a run folder's made.json: what the run was made with, and how long it took.
 
-        {"code_version": "0.1.0+COMMIT", "machine": {"cpu": ..., ...}, "same_bits_on": ..., "seconds": 12.5}
+        {"code_version": "0.1.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5,
+         "processor_seconds": 12.1, "threads": 1}
 
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
-    threads it was trained, on every machine that ``same_bits_on`` names. The version and the machine are the last that
+    threads it was trained, on every machine that ``same_bits_on`` names. Version, machine and threads are the last that
     worked on the run; the seconds are those of all of them, and null where an earlier part did not note its own.
-    ``share`` is the run's part of the time that several runs take together.
+    ``share`` is the run's part of the time that several runs take together, ``before`` the seconds that were spent on
+    it before its first step.
     """
 
-    def __init__(self, folder: Path, *, share: float = 1.0) -> None:
-        self.folder, self.share = folder, share
+    def __init__(self, folder: Path, *, share: float = 1.0, before: Mapping[str, float] | None = None) -> None:
+        self.folder, self.share, self.before = folder, share, before or dict.fromkeys(CLOCKS, 0.0)
         self._same_bits_on = ""
-        self._seconds: float | None = 0.0
-        self._since = 0.0
+        self._spent: dict[str, float | None] = {}
+        self._since: dict[str, float] = {}
+        self._threads = 0
 
     def _write(self) -> None:
-        before, self._since = self._since, monotonic()
-        if self._seconds is not None:
-            self._seconds = round(self._seconds + (self._since - before) * self.share, 3)
+        before, self._since = self._since, read_clocks()
+        self._spent = {
+            name: None if spent is None else round(spent + (self._since[name] - before[name]) * self.share, 3)
+            for name, spent in self._spent.items()
+        }
         content = {
             "code_version": code_version(),
             "machine": machine(),
             "same_bits_on": self._same_bits_on,
-            "seconds": self._seconds,
+            **self._spent,
+            "threads": self._threads,
         }
         write_atomically(self.folder / MADE, json.dumps(content, indent=2).encode(), sync=False)
 
@@ -367,8 +472,10 @@ class ProvenanceFile(Observer):
         device = next((parameter.device for parameter in network.parameters()), None)
         before = read_made(self.folder).get("same_bits_on") if state.step else None
         self._same_bits_on = then(before, same_bits_on(own_kernels_alone(network), device))
-        self._since = monotonic()
-        self._seconds = read_made(self.folder).get("seconds") if state.step else 0.0
+        self._threads = kernel_threads()
+        self._since = read_clocks()
+        earlier = read_made(self.folder) if state.step else self.before
+        self._spent = {name: earlier.get(name) for name in CLOCKS}
         self._write()
 
     def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:

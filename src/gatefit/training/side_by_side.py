@@ -66,7 +66,11 @@ class SideBySide(Strategy):
         sizes = [[getattr(layer, name) for layer in networks[0].gate_layers] for name in ("inputs", "gates")]
         watch = Watch.side_by_side(watches, *sizes) if watches else None
         self.common.observe(watch)
-        scores = self.common(batches_side_by_side([data.train.batch(each) for each in batches]))
+        bits = [
+            data.train.training_batch(indices, seed=each.config.seed, step=each.state.step)
+            for each, indices in zip(learners, batches, strict=True)
+        ]
+        scores = self.common(batches_side_by_side(bits))
         losses = []
         for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
             weights = None if data.train_weights is None else data.train_weights[each]

@@ -48,6 +48,8 @@ def run_page(record: RunRecord, remark: str = "") -> str:
     """The page; ``remark`` says what is to be known of its diagnostics."""
     config = record.config
     size = f"{config.depth} × {config.width:,}" if config.width is not None else f"{config.depth} layers"
+    if config.widths is not None:
+        size = " + ".join(f"{width:,}" for width in config.layer_widths)
     held_out = config.held_out
     deployed = "of the deployed circuit" if record.summary.get("boolean", True) else "of the soft network: not Boolean"
     return render(

@@ -5,12 +5,14 @@
     random   every input once before any a second time; never one input twice at a gate
     local    every gate reads near its own place on a line, an image's along a curve through it       short wires
     learned  the best scored of some candidates for each input, learned with the gates                fewer gates
+    tree     gate i reads gates 2i and 2i + 1 below: each of them serves one gate alone               few tables
     auto     unique while there are pairs, then all pairs again; preferred inputs first               for any table
 
 The network, the command line and the estimators know these names. A tensor (2, gates), a ``Wiring`` of your own or a
 function that makes one from a ``WiringContext`` is taken wherever a name is.
 """
 
+import difflib
 import warnings
 from collections.abc import Callable
 from typing import Final
@@ -26,17 +28,19 @@ from gatefit.wirings.base import FixedWiring, Wiring, WiringContext, WiringOptio
 from gatefit.wirings.fixed import every_pair_wiring, preferring_wiring, random_wiring, stride_wiring, unique_wiring
 from gatefit.wirings.learned import LearnedWiring
 from gatefit.wirings.local import local_wiring
+from gatefit.wirings.tree import tree_wiring
 
-WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 gates"] | Wiring]]] = {
+WIRINGS: Final[dict[str, Callable[[WiringContext], Int32[Tensor, "2 _"] | Wiring]]] = {
     "unique": lambda context: unique_wiring(context.inputs, context.gates, generator=context.generator),
     "stride": lambda context: stride_wiring(context.inputs, context.gates),
     "random": lambda context: random_wiring(context.inputs, context.gates, generator=context.generator),
     "local": local_wiring,
     "learned": LearnedWiring,
+    "tree": tree_wiring,
     "auto": preferring_wiring,
 }
 
-WiringChoice = str | Int[Tensor, "2 gates"] | Wiring | Callable[[WiringContext], Int[Tensor, "2 gates"] | Wiring]
+WiringChoice = str | Int[Tensor, "2 _"] | Wiring | Callable[[WiringContext], Int[Tensor, "2 _"] | Wiring]
 """How one layer's wiring is said."""
 
 
@@ -45,8 +49,10 @@ def make_wiring(wiring: WiringChoice, context: WiringContext) -> Wiring:
     inputs, gates = context.inputs, context.gates
     if isinstance(wiring, str):
         if wiring not in WIRINGS:
+            near = difflib.get_close_matches(wiring, WIRINGS, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(
-                f"unknown wiring {wiring!r}; choose one of {', '.join(WIRINGS)}, or pass a tensor (2, gates)"
+                f"unknown wiring {wiring!r}; choose one of {', '.join(WIRINGS)}, or pass a tensor (2, gates){meant}"
             )
         made = WIRINGS[wiring](context)
     else:
@@ -84,5 +90,6 @@ __all__ = [
     "make_wiring",
     "random_wiring",
     "stride_wiring",
+    "tree_wiring",
     "unique_wiring",
 ]

@@ -119,13 +119,15 @@ def to_verilog_modules(
     scores: bool = True,
     counter: int = 3,
     *,
+    carries: bool = False,
     outputs: bool = False,
     readout: bool = True,
     named_ports: bool = False,
 ) -> Modules:
     """The circuit as one module a part.
 
-    Arguments as for ``to_verilog``; ``scores=False`` leaves the class number as the readout's only output.
+    Arguments as for ``to_verilog``; ``scores=False`` leaves the class number as the readout's only output, and
+    ``carries`` writes full adders as additions, for devices with carry chains beside tables of 6 inputs.
     """
     require_identifier(module, VERILOG_KEYWORDS, "Verilog")
     sums = integer_sums(circuit) if readout else None
@@ -144,7 +146,7 @@ def to_verilog_modules(
         written = []  # only constants are left, and no part would read the inputs
     if sums is not None:
         y = Port("input", "y", circuit.outputs.size) if circuit.outputs.size else None
-        written.append(_Part("popcount", y, _popcount(circuit.outputs.size, sums, pipeline, counter)))
+        written.append(_Part("popcount", y, _popcount(circuit.outputs.size, sums, pipeline, counter, carries)))
         if not circuit.readout.gives_value:
             total = Port("input", "sums", sums.classes * sums.width)
             written.append(_Part("argmax", total, _argmax(sums, pipeline, scores)))
@@ -207,12 +209,14 @@ def _gates(circuit: Circuit, pipeline: Pipeline) -> tuple[Body, tuple[Port, ...]
     return body, (Port("output", "y", len(terms)),)
 
 
-def _popcount(outputs: int, sums: SumFormat, pipeline: Pipeline, counter: int) -> tuple[Body, tuple[Port, ...]]:
+def _popcount(
+    outputs: int, sums: SumFormat, pipeline: Pipeline, counter: int, carries: bool
+) -> tuple[Body, tuple[Port, ...]]:
     body = Body()
     bits = ["y"] if outputs == 1 else [f"y[{i}]" for i in range(outputs)]
     read = {i for own in sums.members for i, weight in own if weight}
     write_unused(body, [bit for i, bit in enumerate(bits) if i not in read])
-    totals = [write_sum(body, sums, k, bits, pipeline, counter) for k in range(sums.classes)]
+    totals = [write_sum(body, sums, k, bits, pipeline, counter, carries=carries) for k in range(sums.classes)]
     body.lines.append(f"    assign sums = {concatenation(totals)};")
     return body, (Port("output", "sums", sums.classes * sums.width),)
 

@@ -3,6 +3,7 @@
     score_k        = offset_k + Σ of weights · outputs          in as many bits as the largest and smallest score need
     class          = the first class with the largest score    the left of two equal scores wins, in a balanced tree
     full adder     3 bits of weight w      ->  weights w, 2w             two tables of 3 inputs
+    by a carry     3 bits                  ->  weights w, 2w             one table and a carry cell
     six-counter    6 (or 5) bits           ->  weights w, 2w, 4w         three tables of 6 inputs
 
 Offsets hold what constant outputs contributed before they were folded away: without them scores would be wrong.
@@ -11,6 +12,10 @@ In a sum, bits of equal weight stand in a column. Every level compresses all col
 one addition is left, which tools map to a carry chain. Against a plain sum written by ``+`` this saves about a tenth of
 the tables of 4 inputs (counter 3) and a quarter of those of 6 (counter 6), and is shallower. Both rows of that addition
 are as wide as its result, so that no linter asks what was meant.
+
+A six-counter takes away three bits with three tables, so a sum of n bits needs about n - log2(n) of them, if the threes
+that are left over do not cost two tables to take away one bit. Where there are carry chains (``carries``), they are an
+addition of two bits with a carry in, (a, c) + (b, c), whose only table is a xor b.
 """
 
 import itertools
@@ -69,7 +74,9 @@ def sum_format(sums: Sums) -> SumFormat:
     return SumFormat(members, tuple(sums.offsets.tolist()), bits, signed=lowest < 0)
 
 
-def write_sum(body: Body, sums: SumFormat, k: int, bits: list[str], pipeline: Pipeline, counter: int) -> str:
+def write_sum(
+    body: Body, sums: SumFormat, k: int, bits: list[str], pipeline: Pipeline, counter: int, *, carries: bool = False
+) -> str:
     """The score of class k from the output bits, by counters of 3 or 6 bits, registers between levels included.
 
     What a weight of many binary digits multiplies stands in as many columns; w y is w + |w| (1 - y) where w < 0.
@@ -85,7 +92,7 @@ def write_sum(body: Body, sums: SumFormat, k: int, bits: list[str], pipeline: Pi
         for place in range(abs(weight).bit_length()):
             if abs(weight) >> place & 1:
                 columns.setdefault(place, []).append(bit)
-    rows = count_ones(body, f"sum_{k}", columns or {0: []}, counter, sums.width, inner)
+    rows = count_ones(body, f"sum_{k}", columns or {0: []}, counter, sums.width, inner, carries=carries)
     if offset or not rows:
         rows.append(number(offset, sums.width))
     name = body.wire(f"sum_{k}", " + ".join(rows), sums.width, sums.signed)
@@ -116,7 +123,14 @@ def write_argmax(body: Body, sums: SumFormat, scores: list[str], pipeline: Pipel
 
 
 def count_ones(
-    body: Body, stem: str, columns: dict[int, list[str]], counter: int, width: int, cuts: Sequence[float] = ()
+    body: Body,
+    stem: str,
+    columns: dict[int, list[str]],
+    counter: int,
+    width: int,
+    cuts: Sequence[float] = (),
+    *,
+    carries: bool = False,
 ) -> list[str]:
     """Up to two terms of ``width`` bits whose sum is that of the bits, those in column p counting 2^p.
 
@@ -133,7 +147,7 @@ def count_ones(
             groups = list(_groups(columns, counter))
             columns = {}
             for weight, group in groups:
-                counted = _counter(body, f"{stem}_{next(numbers)}", group) if len(group) > 2 else group
+                counted = _counter(body, f"{stem}_{next(numbers)}", group, carries) if len(group) > 2 else group
                 for place, bit in enumerate(counted):
                     columns.setdefault(weight + (place if len(group) > 2 else 0), []).append(bit)
     rows = []
@@ -167,9 +181,9 @@ def _levels(heights: dict[int, int], counter: int) -> int:
     return levels
 
 
-def _counter(body: Body, stem: str, bits: list[str]) -> list[str]:
+def _counter(body: Body, stem: str, bits: list[str], carries: bool) -> list[str]:
     if len(bits) == 3:
-        return _full_adder(body, stem, *bits)
+        return (_carry_adder if carries else _full_adder)(body, stem, *bits)
     first, first_carry = _full_adder(body, f"{stem}a", *bits[:3])
     second, second_carry = _full_adder(body, f"{stem}b", *bits[3:], *["1'b0"] * (6 - len(bits)))
     total = body.wire(f"{stem}_s", f"{first} ^ {second}")
@@ -180,3 +194,9 @@ def _counter(body: Body, stem: str, bits: list[str]) -> list[str]:
 def _full_adder(body: Body, stem: str, a: str, b: str, c: str) -> list[str]:
     total = body.wire(f"{stem}_s", f"{a} ^ {b} ^ {c}")
     return [total, body.wire(f"{stem}_k", f"({a} & {b}) | ({a} & {c}) | ({b} & {c})")]
+
+
+def _carry_adder(body: Body, stem: str, a: str, b: str, c: str) -> list[str]:
+    added = body.wire(f"{stem}_t", f"{{1'b0, {a}, {c}}} + {{1'b0, {b}, {c}}}", 3)
+    body.wire(f"{stem}_unused", f"{added}[0]")
+    return [body.wire(f"{stem}_s", f"{added}[1]"), body.wire(f"{stem}_k", f"{added}[2]")]

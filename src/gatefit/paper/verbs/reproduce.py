@@ -7,35 +7,27 @@ else                       trains what is missing, with bars on a terminal and a
 at the end                 text, a Markdown page with its figures, or JSON
 """
 
-import contextlib
 import difflib
-import shlex
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gatefit._requires import require
 from gatefit.cli import output
-from gatefit.cli.datasets import load, locate
 from gatefit.cli.errors import FAILED, UserError, check_choice, one_line, user_input
-from gatefit.cli.options import AsJson, DataDir, given_options
-from gatefit.cli.output import duration, percent
+from gatefit.cli.many_runs import again, availability, parse_seeds, run_progress
+from gatefit.cli.options import AsJson, DataDir
 from gatefit.paper.outcome import SCALES
 from gatefit.paper.scales import width_name
 from gatefit.training.config import RunConfig
 
 if TYPE_CHECKING:
-    from gatefit.experiments.events import RunEvent
     from gatefit.experiments.record import RunRecord
     from gatefit.paper.outcome import Experiment, Outcome, Scale
 
@@ -119,7 +111,7 @@ def reproduce(
         outcomes = _outcomes(experiments, chosen_scale, picked, find)
     if stopped is not None:
         typer.echo("stopped; what was trained is saved. To go on:", err=True)
-        typer.echo(f"  {_again(context)}", err=True)
+        typer.echo(f"  {again(context)}", err=True)
         raise typer.Exit(stopped)
     _show(outcomes, out, as_json, table_only, None if store is None else str(store))
     for reason, count in _reasons(failed).items():
@@ -144,27 +136,6 @@ def chosen_experiments(labels: Sequence[str], every: bool) -> "list[Experiment]"
         raise UserError("name a label, as in `gatefit reproduce tab:depth`, or --all; --list shows them")
     with user_input():
         return list(EXPERIMENTS.values()) if every else [experiment(label) for label in dict.fromkeys(labels)]
-
-
-MOST_SEEDS = 1000
-"""Beyond it somebody has named a seed, not said how many."""
-
-
-def parse_seeds(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
-    """ "3" is the first three, "0,2" and "7," are lists."""
-    if given is None:
-        return default
-    try:
-        numbers = [int(word) for word in given.split(",") if word.strip()]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 0 or (numbers == [0] and "," not in given):
-        raise UserError(f"--seeds is a number of seeds or a list of them, as in 3 or 0,1,2; got {given!r}")
-    if "," not in given and numbers[0] > MOST_SEEDS:
-        raise UserError(
-            f"--seeds {given} asks for {numbers[0]:,} seeds, at most {MOST_SEEDS:,}; for one seed: {given},"
-        )
-    return tuple(dict.fromkeys(numbers)) if "," in given else tuple(range(numbers[0]))
 
 
 def whole_plan(
@@ -268,26 +239,6 @@ def show_plan(plan: "list[RunConfig]", folder: Path, data_dir: Path | None, jobs
         typer.echo(f"{name}: {one_line(reason)}; where that fails, its runs are skipped")
 
 
-def availability(names: Iterable[str], data_dir: Path | None, *, download: bool, quiet: bool = False) -> dict[str, str]:
-    """The data sets that cannot be had, with the reason; where ``download`` says so, fetching them is tried."""
-    from gatefit.datasets import DATASETS, DatasetError
-
-    absent = {}
-    for name in sorted(names):
-        info = DATASETS[name]
-        found, _ = locate(name, info, data_dir)
-        if found:
-            continue
-        if not download:
-            absent[name] = "not here; downloaded when first used" if info.download else "not here; see --data-dir"
-            continue
-        try:
-            load(name, data_dir, {}, quiet=quiet)
-        except (DatasetError, UserError, ImportError, OSError) as error:
-            absent[name] = str(error)
-    return absent
-
-
 def _train(
     plan: "list[RunConfig]",
     store: Any,
@@ -314,7 +265,7 @@ def _train(
     seconds = run_seconds(left, store, step_seconds=step_seconds)
     with (
         StopSignals() as stop,
-        run_progress(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet) as tell,
+        run_progress(output.console(stderr=True), left, seconds, jobs=jobs, quiet=quiet, words=run_words) as tell,
     ):
 
         def told(event: Any) -> None:
@@ -382,21 +333,6 @@ def _show(outcomes: "list[Outcome]", out: Path | None, as_json: bool, table_only
             typer.echo(f"{outcome.label}: no finished run yet; make them with: {made_by}", err=True)
 
 
-def _again(context: typer.Context) -> str:
-    """The command that goes on, quoted for a shell."""
-    given = given_options(context)
-    words = ["gatefit", context.info_name or "", *(given.pop("labels", None) or ())]
-    for parameter in context.command.params:
-        value = given.get(parameter.name or "")
-        if isinstance(value, bool):
-            words += [parameter.opts[0]] if value else []
-        elif isinstance(value, list | tuple):
-            words += [word for each in value for word in (parameter.opts[0], str(each))]
-        elif value is not None:
-            words += [parameter.opts[0], str(value)]
-    return shlex.join(words)
-
-
 def _reasons(failed: "Sequence[RunRecord]") -> dict[str, int]:
     reasons: dict[str, int] = {}
     for record in failed:
@@ -427,104 +363,6 @@ def run_words(config: RunConfig) -> str:
         if word
     ]
     return f"{config.dataset} {config.method}, {size}, {', '.join(extra)}, seed {config.seed}"
-
-
-class RunLines:
-    """One line when a run begins anew and one when it ends, with how many there are and the time left."""
-
-    def __init__(self, console: Console, configs: Sequence[RunConfig], seconds: dict[str, float], jobs: int) -> None:
-        self._console, self._configs = console, {config.identity: config for config in configs}
-        self._seconds, self._jobs = seconds, jobs
-        self._ended: set[str] = set()
-        self._start = time.monotonic()
-
-    def __call__(self, event: "RunEvent") -> None:
-        """Say what happened."""
-        if event.kind == "started" and event.step:
-            self._print(event, f"goes on at step {event.step:,} of {event.steps:,}")
-        elif event.kind == "waiting":
-            self._print(event, "another process works on it; waiting")
-        elif event.kind in ("finished", "failed", "stopped"):
-            self._ended.add(event.identity)
-            said = {
-                "finished": f"last 10 {percent(event.accuracy)}",
-                "failed": f"failed: {one_line(event.text)}",
-                "stopped": f"stopped at step {event.step:,} of {event.steps:,}",
-            }[event.kind]
-            self._print(event, f"{said}{self._left()}")
-
-    def _left(self) -> str:
-        left = [s for identity, s in self._seconds.items() if identity not in self._ended]
-        if not left:
-            return ""
-        # What was estimated for the ended runs, against the time that they took, corrects what is still to come.
-        done = sum(s for identity, s in self._seconds.items() if identity in self._ended)
-        factor = (time.monotonic() - self._start) / done if done > 0 else 1 / self._jobs
-        return f"; about {duration(sum(left) * factor)} left"
-
-    def _print(self, event: "RunEvent", text: str) -> None:
-        config = self._configs.get(event.identity)
-        name = event.identity if config is None else run_words(config)
-        self._console.print(f"[{len(self._ended)}/{len(self._configs)}] {name}: {text}")
-
-
-class RunBars:
-    """A bar over all runs, and one for each that is being trained."""
-
-    def __init__(self, console: Console, configs: Sequence[RunConfig]) -> None:
-        self._configs = {config.identity: config for config in configs}
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
-            TimeElapsedColumn(),
-            console=console,
-        )
-        self._all = self._progress.add_task("runs", total=len(self._configs), said="")
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> "RunBars":
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def __call__(self, event: "RunEvent") -> None:
-        """Move the bars."""
-        config = self._configs.get(event.identity)
-        if config is None:
-            return
-        if event.identity not in self._tasks:
-            self._tasks[event.identity] = self._progress.add_task(run_words(config), total=event.steps, said="")
-        task = self._tasks[event.identity]
-        if event.kind in ("started", "evaluated"):
-            accuracy = percent(event.accuracy) if event.accuracy is not None else ""
-            self._progress.update(task, completed=event.step, said=accuracy)
-        elif event.kind == "waiting":
-            self._progress.update(task, said="waiting for another process")
-        else:
-            self._progress.remove_task(task)
-            self._progress.advance(self._all)
-            if event.kind == "failed":
-                self._progress.console.print(f"{run_words(config)}: failed: {one_line(event.text)}")
-
-
-@contextlib.contextmanager
-def run_progress(
-    console: Console, configs: Sequence[RunConfig], seconds: dict[str, float], *, jobs: int, quiet: bool
-) -> Iterator[Any]:
-    """What the runner tells: bars on a terminal, else lines; nothing where it is to be quiet."""
-    if quiet:
-        yield lambda event: None
-    elif console.is_terminal:
-        with RunBars(console, configs) as bars:
-            yield bars
-    else:
-        yield RunLines(console, configs, seconds, jobs)
 
 
 def outcome_content(outcome: "Outcome") -> dict[str, Any]:

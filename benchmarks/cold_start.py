@@ -1,0 +1,174 @@
+"""What a first use waits for: each case in a process of its own, from an empty cache of kernels and from a full one.
+
+    python -m benchmarks.cold_start                    the table; writes benchmarks/results/cold_start.json
+    python -m benchmarks.cold_start --case predict     one case, with the functions that were compiled for it
+
+    predict      a circuit of 986 gates is loaded and classifies one image
+    prove        a random circuit of 5,000 gates is optimised and proven
+    step         the first step of a training (2 x 2,000 gates, CovJac, batch 128), its evaluation included
+    learned      the same with learned wiring
+    fit          a short fit of a classifier as its defaults have it, and its circuit
+
+Seconds are of the processor (all threads of the process, from its first instruction on, so that imports count) and of the
+clock. A full cache is what the case itself left there.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+RESULTS: Final = Path(__file__).parent / "results"
+
+
+def predict() -> None:
+    """The first prediction."""
+    import numpy as np
+
+    from gatefit import Circuit
+
+    circuit = Circuit.load("mnist-1k")
+    circuit.predict(np.zeros((1, 784), dtype=np.uint8))
+
+
+def prove() -> None:
+    """The first optimisation and proof."""
+    from benchmarks.engine import layered
+    from gatefit.circuit.passes import optimise
+    from gatefit.circuit.prove import Equivalent
+    from gatefit.circuit.prove import prove as proven
+
+    circuit = layered(784, 1250, 4, list(range(16)))
+    assert isinstance(proven(circuit, optimise(circuit)), Equivalent)
+
+
+def _train(wiring: str) -> None:
+    import numpy as np
+    import torch
+
+    from gatefit.network import LogicNetwork
+    from gatefit.training.config import RunConfig
+    from gatefit.training.data import PackedRows, TrainingData
+    from gatefit.training.loop import train
+
+    values = np.random.default_rng(0).random((256, 64)) < 0.5
+    targets = torch.from_numpy(values[:, :10].argmax(1))
+    data = TrainingData(PackedRows(values), targets, PackedRows(values), targets)
+    network = LogicNetwork(64, 10, 2000, 2, wiring=wiring)
+    train(RunConfig(dataset="digits", width=2000, depth=2, steps=1, batch_size=128), network, data)
+
+
+def step() -> None:
+    """The first training step."""
+    _train("unique")
+
+
+def learned() -> None:
+    """The first training step of learned wiring."""
+    _train("learned")
+
+
+def fit() -> None:
+    """The first fit of a classifier, and its circuit."""
+    from sklearn.datasets import load_digits
+
+    from gatefit import LogicGateClassifier
+
+    x, y = load_digits(return_X_y=True)
+    model = LogicGateClassifier(steps=50).fit(x, y)
+    assert model.circuit_ is not None
+
+
+CASES: Final[dict[str, Callable[[], None]]] = {
+    "predict": predict,
+    "prove": prove,
+    "step": step,
+    "learned": learned,
+    "fit": fit,
+}
+
+
+class _Compiled:
+    """Which functions numba compiles, with the seconds that are their own."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+        self._open: list[tuple[float, float]] = []
+
+    def notify(self, event: Any) -> None:
+        """A function begins or ends."""
+        now = time.process_time()
+        if event.is_start:
+            self._open.append((now, 0.0))
+            return
+        begun, inner = self._open.pop()
+        if self._open:
+            self._open[-1] = self._open[-1][0], self._open[-1][1] + now - begun
+        function = event.data["dispatcher"].py_func
+        name = f"{function.__module__}.{function.__qualname__}"
+        self.seconds.setdefault(name, []).append(now - begun - inner)
+
+
+def run_here(name: str) -> dict[str, Any]:
+    """One case in this process."""
+    from numba.core import event
+
+    listener = _Compiled()
+    event.Listener.register(_Compiled)
+    event.register("numba:compile", listener)
+    begun = time.perf_counter()
+    CASES[name]()
+    return {
+        "processor": time.process_time(),
+        "wall": time.perf_counter() - begun,
+        "compiled": sum(map(len, listener.seconds.values())),
+        "functions": listener.seconds,
+    }
+
+
+def run_apart(name: str, cache: str) -> dict[str, Any]:
+    """One case in a fresh process."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "GATEFIT_CHILD": "1"}
+    command = [sys.executable, "-m", "benchmarks.cold_start", "--case", name, "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{name}: {done.stderr[-2000:]}")
+    content: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return content
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--case", choices=CASES, action="append", help="this case (default: all)")
+    parser.add_argument("--json", action="store_true", help="of one case in this process, with the cache as it is")
+    options = parser.parse_args()
+    if options.json:
+        print(json.dumps(run_here(options.case[0])))
+        return
+    rows: dict[str, Any] = {}
+    print("| case | empty cache: processor s | wall s | compiled | full cache: processor s | wall s |\n|---|---|---|---|---|---|")
+    for name in options.case or CASES:
+        with tempfile.TemporaryDirectory() as cache:
+            empty, full = (run_apart(name, cache) for _ in range(2))
+        rows[name] = {"empty": empty, "full": full}
+        print(
+            f"| {name} | {empty['processor']:.1f} | {empty['wall']:.1f} | {empty['compiled']} "
+            f"| {full['processor']:.1f} | {full['wall']:.1f} |",
+            flush=True,
+        )
+        if options.case:
+            for function, seconds in sorted(empty["functions"].items(), key=lambda each: -sum(each[1])):
+                print(f"{sum(seconds):8.2f} s  {len(seconds)} x  {function}")
+    if not options.case:
+        (RESULTS / "cold_start.json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Which features each output can depend on, and what that alone says.
+
+    support     of a node: the features whose bits are wired to it, after fixed features were folded away
+    bound       a sum is at most what it is now, plus what the outputs weigh that k features reach and that may help
+
+The k features that reach most cannot make up a margin: then no search is needed.
+"""
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+import numpy as np
+from jaxtyping import Bool, UInt64
+
+from gatefit.circuit.logic.words import simulate_words
+from gatefit.circuit.verify.encode import Encoding
+from gatefit.circuit.verify.problem import Alternative, Form
+from gatefit.compiled import njit
+
+
+def supports(encoding: Encoding) -> UInt64[np.ndarray, "nodes words"]:
+    """For every node of the encoding a bit for each feature that it can depend on."""
+    graph, features = encoding.graph, len(encoding.columns)
+    found = np.zeros((graph.nodes, -(-features // 64)), np.uint64)
+    for i, columns in enumerate(encoding.columns):
+        size = columns.values.shape[1]
+        found[encoding.first[i] : encoding.first[i] + size, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+    second = encoding.problem.second
+    if second is not None:
+        found[encoding.second : 1 + graph.inputs, second // 64] |= np.uint64(1) << np.uint64(second % 64)
+    _spread(1 + graph.inputs, graph.operands, found)
+    return found
+
+
+@njit(cache=True)
+def _spread(first, operands, found):
+    for i in range(operands.shape[1]):
+        for w in range(found.shape[1]):
+            found[first + i, w] = found[operands[0, i], w] | found[operands[1, i], w]
+
+
+def values_at_base(encoding: Encoding) -> Bool[np.ndarray, " nodes"]:
+    """The value of every node at the problem's base, which must be part of its space."""
+    problem = encoding.problem
+    assert problem.base is not None
+    words = np.zeros((encoding.graph.inputs, 1), np.uint64)
+    for i, columns in enumerate(encoding.columns):
+        own = columns.values[np.flatnonzero(problem.allowed[i] == problem.base[i])[0]]
+        words[encoding.first[i] - 1 : encoding.first[i] - 1 + own.size, 0] = own
+    return (simulate_words(encoding.graph, words)[:, 0] & np.uint64(1)).astype(bool)
+
+
+class Bound:
+    """Refutes alternatives by what their outputs can reach."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        problem = encoding.problem
+        self.limited = problem.changes is not None and problem.base is not None and problem.second is None
+        if self.limited:
+            self.limited = all(
+                np.any(values == value)
+                for values, value in zip(problem.allowed, problem.base, strict=True)  # type: ignore[arg-type]
+            )
+        self.values = values_at_base(encoding) if self.limited else None
+        self.supports = supports(encoding) if self.limited else None
+
+    def refutes(self, alternative: Alternative) -> bool:
+        """Whether some form of the alternative cannot hold."""
+        return any(self.most(form) < 0 for form in (*alternative.forms, *alternative.implied))
+
+    def most(self, form: Form) -> int:
+        """What the form is at most."""
+        literals, weights, need = self.encoding.terms(form)
+        most = int(weights.sum()) - need
+        if self.values is None or self.supports is None or self.encoding.problem.changes is None:
+            return most
+        true = self.values[literals >> 1] ^ (literals & 1 == 1)
+        helpful = ~true
+        reach = self.supports[literals[helpful] >> 1]
+        bits = np.unpackbits(reach.view(np.uint8), axis=1, bitorder="little", count=len(self.encoding.columns))
+        gains = np.sort(weights[helpful] @ bits.astype(np.int64))[::-1]
+        return min(most, int(weights[true].sum()) + int(gains[: self.encoding.problem.changes].sum()) - need)
