@@ -8,7 +8,7 @@ import pytest
 
 from gatefit.datasets import DatasetError
 from gatefit.experiments import worker
-from gatefit.experiments.estimate import estimate, model_seconds, run_seconds
+from gatefit.experiments.estimate import OVERHEAD, estimate, model_seconds, run_seconds
 from gatefit.experiments.runner import plan_units, run_all
 from gatefit.experiments.store import Store, StoreError
 from gatefit.paper.baseline_cost import step_seconds
@@ -212,6 +212,10 @@ def test_the_time_left_is_measured_where_it_can_be(tmp_path):
         assert estimate([replace(long, width=80, seed=1)], store) == pytest.approx(250)
     wide, deep = replace(BASE, dataset="mnist", width=8000, depth=6), replace(BASE, dataset="mnist", method="mlp")
     assert model_seconds(wide) == step_seconds(wide) > 4 * step_seconds(replace(wide, depth=1))
+    wide = replace(wide, evaluate_every=10**6)
+    learned, first = (replace(wide, wiring=name) for name in ("learned", "learned,tree,tree,tree,tree,tree"))
+    assert 2 < (step_seconds(learned) - OVERHEAD) / (step_seconds(wide) - OVERHEAD) < 2.2
+    assert step_seconds(wide) < step_seconds(first) < step_seconds(learned) < step_seconds(replace(learned, rotate=8.0))
     assert step_seconds(replace(deep, method="cnn-3x3")) > step_seconds(deep) > 0
 
 

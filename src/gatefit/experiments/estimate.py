@@ -2,13 +2,13 @@
 
     seconds left     = (steps - steps done) · seconds a step
     seconds a step   = model(config) · measured(similar) / model(similar)        similar: a finished run of the store
-    model(config)    = call overhead + batch · gates · step_cost + evaluations  ns a gate and sample, one core
+    model(config)    = call overhead + batch · (gates · step_cost + moved values) + evaluations       ns, one core
 
 Similar is, first, a run of the same data set and method, the nearest in gates; then, of runs long enough to say how
 fast this machine is, one of the same method; then any. Without one the ratio is 1. A method's ``step_cost`` is a
-benchmark of networks of 8,000 and 64,000 gates a layer on MNIST; evaluating reads every sample twice, forward only, at
-about a quarter of a step's cost, and probes four batches. A run that failed before its first step is taken to fail
-again.
+benchmark of networks of 8,000 and 64,000 gates a layer on MNIST, a wiring's how many times that is where it learns;
+evaluating reads every sample twice, forward only, at about a quarter of a step's cost with fixed wiring, and probes
+four batches. A run that failed before its first step is taken to fail again.
 """
 
 import math
@@ -24,6 +24,8 @@ TELLING: Final = 5.0
 """Seconds from which on a run tells something about others: start-up no longer counts."""
 EVALUATION: Final = 0.05
 """Seconds of an evaluation that are not arithmetic: rows on the disk, a checkpoint."""
+MOVED: Final = 6e-9
+"""Seconds to move a value of an image between pixels: rotations and zooms. Shifts and flips read it where it lies."""
 
 
 StepSeconds: TypeAlias = Callable[[RunConfig], float]
@@ -44,9 +46,11 @@ def model_seconds(config: RunConfig) -> float:
     info = DATASETS.get(config.dataset)
     samples = (info.train, info.test) if info is not None else (50_000, 10_000)
     batch = min(config.batch_size, samples[0])
-    a_sample = gates(config) * METHODS.get(config.method, Method).step_cost * 1e-9
+    a_gate = METHODS.get(config.method, Method).step_cost * 1e-9
+    a_sample = gates(config) * a_gate
+    moved = MOVED * info.features if info is not None and (config.rotate or config.zoom) else 0.0
     evaluation = 2 * sum(samples) * a_sample / 4 + 4 * 3 * batch * a_sample
-    return OVERHEAD + batch * a_sample + (EVALUATION + evaluation) / config.evaluate_every
+    return OVERHEAD + batch * (_wired(config) * a_gate + moved) + (EVALUATION + evaluation) / config.evaluate_every
 
 
 def estimate(
@@ -96,6 +100,16 @@ def _ratio(config: RunConfig, measured: Sequence[RunRecord], step_seconds: StepS
 def gates(config: RunConfig) -> int:
     """How many gates a run's network has; 0 of a model without a width."""
     return sum(config.resolved().layer_widths)
+
+
+def _wired(config: RunConfig) -> float:
+    """Gates, each counted as often as its layer's wiring makes it cost."""
+    from gatefit.wirings import WIRINGS, Wiring
+
+    resolved = config.resolved()
+    widths, names = resolved.layer_widths, resolved.wirings
+    costs = [getattr(WIRINGS.get(name), "step_cost", Wiring.step_cost) for name in names]
+    return sum(cost * width for cost, width in zip(costs * (len(widths) // len(costs)), widths, strict=True))
 
 
 def _distance(config: RunConfig, other: RunConfig) -> tuple[bool, bool, float]:

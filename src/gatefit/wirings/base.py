@@ -72,6 +72,8 @@ class Wiring(Implemented, ABC):
     gates: int
     learns: ClassVar[bool] = False
     """Whether training goes through ``read``, and the committed wiring may be another one at every step."""
+    step_cost: ClassVar[float] = 1.0
+    """About how many times as long its layer's part of a training step takes as with fixed wiring: for estimates."""
 
     @abstractmethod
     def committed(self) -> Int32[Tensor, "2 gates"]:

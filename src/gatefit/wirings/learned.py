@@ -38,6 +38,7 @@ class LearnedWiring(Wiring):
     """``candidates`` nodes to choose from for each of the two inputs of every gate."""
 
     learns = True
+    step_cost = 2.2
     candidates: Tensor
 
     def __init__(self, context: WiringContext) -> None:
