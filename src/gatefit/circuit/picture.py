@@ -50,14 +50,14 @@ def to_html(circuit: Circuit) -> str:
         f'<td style="text-align:right">{count:,}</td></tr>'
         for count, name in census
     )
-    said = "".join(
-        f"<br><small>{escape(name)}: {escape(value[:120])}</small>"
+    said = " · ".join(
+        f"{escape(name)} {escape(value[: 12 if name == 'data' else 120])}"
         for name, value in sorted(circuit.metadata.items())
         if name != "dataset_options"
     )
     return (
         f'<div class="gatefit-circuit" style="font-family:sans-serif;font-size:13px">'
-        f"<strong>Circuit</strong>: {escape(described(circuit, counts))}.{said}"
+        f"<strong>Circuit</strong>: {escape(described(circuit, counts))}.<br><small>{said}</small>"
         f'<div style="display:flex;gap:24px;align-items:flex-start;margin-top:6px">{to_svg(circuit)}'
         f'<table style="margin:0;font-size:13px"><thead><tr><th style="text-align:left">gate</th><th>live</th></tr>'
         f"</thead>"

@@ -78,9 +78,11 @@ def _exported(path: Path) -> "tuple[Path, Origin] | None":
         return next((found for file in sorted(path.glob("*_model.h")) if (found := _exported(file))), None)
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return None
-    content = path.read_bytes()
-    if content[8:9] == b"{":  # a circuit file, whose metadata may quote anything
-        return None
+    with path.open("rb") as file:
+        content = file.read(9)
+        if content[8:] == b"{":  # a circuit file, whose metadata may quote anything
+            return None
+        content += file.read()
     if content.lstrip()[:1] == b"{":
         from gatefit.backends.json_export import from_json
         from gatefit.circuit.container import CircuitFileError
