@@ -341,7 +341,9 @@ def study(names: list[str], models: list[str]) -> None:
         for name in names:
             for fold, rows in enumerate(TABLES[name].final_splits()):
                 log.made(name, kind, options, fold, 0, rows, gates=fold == 0)
-    (ROOT / "docs" / "tables.md").write_text(page(log.rows))
+    path = ROOT / "docs" / "tables.md"
+    further = path.read_text().partition("## Probabilities")  # what benchmarks.log_loss wrote below
+    path.write_text(page(log.rows) + "".join(["\n", *further[1:]] if further[1] else []))
 
 
 PAGE = """# Tables: the estimators beside boosting and a forest

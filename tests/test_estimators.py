@@ -117,7 +117,9 @@ def test_fitted_attributes(iris, fitted):
 def test_probabilities_are_the_softmax_of_the_scores(iris, fitted):
     X_test = iris[1]
     scores, probabilities = fitted.decision_function(X_test), fitted.predict_proba(X_test)
-    expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    # Scores are over the temperature of training, probabilities over their own.
+    cooled = scores * fitted.network_.readout.temperature / fitted.circuit_.readout.temperature
+    expected = np.exp(cooled) / np.exp(cooled).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
     np.testing.assert_allclose(fitted.predict_log_proba(X_test), np.log(expected), rtol=1e-9, atol=1e-12)
     temperature = fitted.network_.readout.temperature

@@ -6,7 +6,9 @@ The names below are imported when they are first used: ``import gatefit`` is fas
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from gatefit._version import VERSION
+
+__version__ = VERSION
 
 if TYPE_CHECKING:
     from gatefit import verify

@@ -193,6 +193,22 @@ class LogicNetwork(Implemented):
             **method_options,
         }
 
+    def __repr__(self) -> str:
+        # What it is, in a line; ``print(network)`` lists its layers, as every module's does.
+        sizes = self.widths[:1] if len({*self.widths}) == 1 else self.widths
+        plural = "s" if self.depth > 1 else ""
+        layers = f"{self.depth} layer{plural} of {', '.join(f'{size:,}' for size in sizes)} gates"
+        methods = ", ".join(dict.fromkeys(layer.method.name for layer in self.gate_layers)) or "no gate method"
+        wiring = f", wiring {self.configuration['wiring']}" if "wiring" in self.configuration else ""
+        answers = f"{self.classes} classes" if self.classes > 1 else "1 value"
+        return (
+            f"<{type(self).__name__}: {self.inputs:,} inputs, {layers}, {methods}{wiring}, "
+            f"{type(self.readout).__name__} of {answers}>"
+        )
+
+    def __str__(self) -> str:
+        return super().__repr__()
+
     @property
     def width(self) -> int:
         """The outputs of the widest layer."""

@@ -53,6 +53,17 @@ class Readout(nn.Module, ABC):
     def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
         """Add ``shifts`` to the deployed scores, where the readout can; what was added before is forgotten."""
 
+    def calibrate_probabilities(self, temperature: float | None) -> None:
+        """Divide the circuit's scores by ``temperature`` for probabilities, where the readout can; None: as trained.
+
+        Scores, classes and training stay what they are.
+        """
+
+    @property
+    def trained_temperature(self) -> float | None:
+        """What training divides by, where probabilities are computed with another temperature; None: the same."""
+        return None
+
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """The circuit's scores of Boolean ``y``, to the bit."""
         return self.deployed_from_sums(y if self.groups is None else group_sums(y, self.groups))
@@ -66,10 +77,12 @@ class GroupSum(Readout):
     """Class scores by counting; nothing is learned.
 
     ``offsets`` are added to the counts of the deployed network alone: gates that are snapped one by one may together
-    favour a class that they did not favour in training (``calibrate``).
+    favour a class that they did not favour in training (``calibrate``). ``probability_temperature`` is the one that the
+    circuit's probabilities are computed with, where it is not the one of training (``calibrate_probabilities``).
     """
 
     offsets: Tensor | None
+    probability_temperature: Tensor | None
 
     def __init__(self, gates: int, classes: int, *, temperature: float | str = "auto") -> None:
         super().__init__()
@@ -77,12 +90,27 @@ class GroupSum(Readout):
         self.gates, self.classes, self.groups = gates, classes, classes
         self.temperature = readout_temperature(temperature, gates // classes)
         self.register_buffer("offsets", None)
+        self.register_buffer("probability_temperature", None)
 
     def calibrate(self, shifts: Float[Tensor, " classes"]) -> None:
         """Add ``shifts`` to the deployed scores, as whole numbers of votes, none of them negative."""
         votes = (shifts.double() * self.temperature).round().to(torch.int64)
         votes = votes - votes.min()
         self.offsets = votes if bool(votes.any()) else None
+
+    def calibrate_probabilities(self, temperature: float | None) -> None:
+        """Compute the circuit's probabilities with ``temperature``."""
+        found = None if temperature is None else torch.tensor(temperature, dtype=torch.float64)
+        self.register_buffer("probability_temperature", found)  # one that an earlier version pickled has no such buffer
+
+    @property
+    def trained_temperature(self) -> float | None:
+        """The temperature of training, where probabilities have their own."""
+        return None if self._own_temperature() is None else self.temperature
+
+    def _own_temperature(self) -> float | None:
+        own = self._buffers.get("probability_temperature")
+        return None if own is None else float(own)
 
     def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
         """Group sums over the temperature."""
@@ -96,12 +124,13 @@ class GroupSum(Readout):
         """Integer group sums."""
         groups = torch.arange(self.classes).repeat_interleave(self.gates // self.classes)
         offsets = torch.zeros(self.classes, dtype=torch.int64) if self.offsets is None else self.offsets.cpu()
-        return deployed_readouts.GroupSum(groups.numpy(), offsets.numpy(), self.temperature)
+        return deployed_readouts.GroupSum(groups.numpy(), offsets.numpy(), self._own_temperature() or self.temperature)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        # A state without offsets is of a network that was not calibrated.
-        saved = state_dict.get(f"{prefix}offsets")
-        self.offsets = None if saved is None else saved.clone()
+        # A state without them is of a network that was not calibrated.
+        for name in ("offsets", "probability_temperature"):
+            saved = state_dict.get(f"{prefix}{name}")
+            self.register_buffer(name, None if saved is None else saved.clone())
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self) -> str:

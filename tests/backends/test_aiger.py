@@ -11,6 +11,7 @@ from faults import KINDS, with_fault
 from gatefit.backends.aiger import from_aiger, to_aiger
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import scores, simulate
 from gatefit.gates import Gate
@@ -28,17 +29,22 @@ def one_gate(gate, outputs=(2,)):
     return Circuit(2, [gate], [[0], [1]], outputs, GroupSum([0] * len(outputs), [0]))
 
 
+def origin(circuit):
+    (line,) = origin_lines(circuit)
+    return f"{line}\n".encode()
+
+
 def test_the_text_of_an_exclusive_or():
     assert to_aiger(one_gate(Gate.XOR)) == (
         b"aag 5 2 0 1 3\n2\n4\n10\n6 4 2\n8 5 3\n10 9 7\ni0 x0\ni1 x1\no0 y0\n"
         b"c\ncombinational circuit written by gatefit\n"
-    )
+    ) + origin(one_gate(Gate.XOR))
 
 
 def test_the_bytes_of_an_exclusive_or():
     assert to_aiger(one_gate(Gate.XNOR), binary=True) == (
         b"aig 5 2 0 1 3\n11\n\x02\x02\x03\x02\x01\x02i0 x0\ni1 x1\no0 y0\nc\ncombinational circuit written by gatefit\n"
-    )
+    ) + origin(one_gate(Gate.XNOR))
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -94,7 +100,7 @@ def test_names_are_harmless_and_come_back():
         assert from_aiger(data).input_names == NASTY_NAMES
         assert data.rpartition(b"\no0 ")[0].endswith(b"i15 x15.x1")
         assert binary or data.count(b"\ni") == len(NASTY_NAMES)
-        assert data.endswith(b"\nc\ncombinational circuit written by gatefit\n")
+        assert data.endswith(b"\nc\ncombinational circuit written by gatefit\n" + origin(circuit))
     assert from_aiger("aag 2 2 0 0 0\n2\n4\ni0 left\ni1 right one\n").input_names == ("left", "right one")
 
 

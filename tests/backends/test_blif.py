@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatefit.backends.blif import TABLE_INPUTS, from_blif, to_blif
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import Counterexample, Equivalent, prove
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.readout import GroupSum
 from gatefit.circuit.simulate import scores, simulate
 from gatefit.gates import Gate
@@ -26,8 +27,10 @@ def one_gate(gate, operands=(0, 1)):
 def test_the_text_of_a_small_circuit():
     circuit = Circuit(2, [Gate.XOR, Gate.OR, Gate.NOT_B, Gate.TRUE], [[0, 0, 2, 0], [1, 1, 3, 0]], [2, 4, 5, 2, 1],
                       GroupSum([0] * 5, [0]))  # fmt: skip
+    (origin,) = origin_lines(circuit)
     assert to_blif(circuit, model="top") == (
-        ".model top\n.inputs \\\n x0 x1\n.outputs \\\n y0 y1 y2 y3 y4\n"
+        f".model top\n# {origin}\n"
+        ".inputs \\\n x0 x1\n.outputs \\\n y0 y1 y2 y3 y4\n"
         ".names x0 x1 n2\n01 1\n10 1\n"
         ".names x0 x1 n3\n00 0\n"
         ".names n3 n4\n0 1\n"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from gatefit.backends.dot import to_dot
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.gates import Gate
 from strategies import circuits, layered_circuit
@@ -27,8 +28,10 @@ def test_a_drawing_in_full():
         input_names=("p", "q", "unread"),
         class_names=("no", 'ye"s'),
     )
+    (origin,) = origin_lines(circuit)
     assert to_dot(circuit).splitlines() == [
         "digraph circuit {",
+        f"  // {origin}",
         "  rankdir=LR;",
         '  x0 [shape=box, label="p"];',
         '  x1 [shape=box, label="q"];',

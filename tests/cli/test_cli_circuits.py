@@ -1,6 +1,7 @@
 """``gatefit compile``, ``optimise``, ``prove`` and ``info`` on circuits."""
 
 import itertools
+import json
 import re
 import time
 from dataclasses import replace
@@ -8,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gatefit.circuit.file import digest
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove import ALL_CONFLICTS, Counterexample, Undecided
 from gatefit.circuit.readout import GroupSum
@@ -194,3 +196,43 @@ def test_existing_certificate_is_refused(refused, finished_run, model, tmp_path)
 def test_certificate_without_proof_is_refused(refused, finished_run, tmp_path):
     told = refused("compile", finished_run, "--out", tmp_path / "m.gate", "--no-prove", "--certificate", tmp_path / "p")
     assert told == "--certificate needs a proof; leave out --no-prove"
+
+
+def test_a_circuit_says_where_it_is_from(gatefit, finished_run, model):
+    result = json.loads((finished_run / "result.json").read_text())
+    content = gatefit("info", model, "--json").json
+    assert content["digest"] == digest(Circuit.load(model))
+    said = content["metadata"]
+    assert (said["run"], said["data"]) == (result["config"], result["data"])
+    assert float(said["test_accuracy"]) == result["test_accuracy"]
+    assert "date" not in said
+    text = gatefit("info", model).out
+    assert re.search(rf"^configuration +{result['config']}$", text, re.MULTILINE)
+    assert re.search(rf"^data +monks-1 {result['data']}$", text, re.MULTILINE)
+
+
+def test_compile_writes_the_same_bytes_unless_asked_for_the_date(gatefit, finished_run, tmp_path):
+    for name, options in (("a", []), ("b", []), ("c", ["--date"])):
+        gatefit("compile", finished_run, "--out", tmp_path / f"{name}.gate", "--no-optimise", "--no-prove", *options)
+    plain, same, dated = ((tmp_path / f"{name}.gate").read_bytes() for name in "abc")
+    assert plain == same
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", gatefit("info", tmp_path / "c.gate", "--json").json["metadata"]["date"])
+    assert plain != dated
+
+
+@pytest.mark.parametrize("form", ["c", "blif", "json", "html", "arduino"])
+def test_an_export_is_traced_to_its_circuit(gatefit, model, different, tmp_path, form):
+    out = tmp_path / ("sketch" if form == "arduino" else f"m.{form}")
+    gatefit("export", model, "--to", form, "--out", out)
+    found = gatefit("info", out, "--circuit", model, "--json").json
+    assert found["digest"] == digest(Circuit.load(model))
+    assert found["same"] is True
+    assert found["metadata"]["dataset"] == "monks-1"
+    assert gatefit("info", out).out.count(found["digest"]) == 1
+    other = gatefit("info", out, "--circuit", different)
+    assert other.code == 1
+    assert f"not {different}, which is {digest(Circuit.load(different))}" in other.out
+
+
+def test_only_exports_are_compared_with_a_circuit(refused, model):
+    assert refused("info", model, "--circuit", model).startswith("--circuit is for exports, and ")

@@ -16,6 +16,7 @@ from gatefit.backends.names import input_ports, names_of_ports, output_ports, po
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.lower_readout import Form, with_readout
 from gatefit.circuit.netlist import FORMS, Netlist, check_counts, in_order
+from gatefit.circuit.provenance import origin_lines
 from gatefit.gates import Gate
 
 MAX_VARIABLES: Final = 2**27
@@ -30,6 +31,7 @@ def to_aiger(circuit: Circuit, *, binary: bool = False, readout: Form = "none") 
     ``readout`` is ``"none"`` to end at the gates' outputs, ``"gates"`` for the whole model: the class number in binary
     or the sum of a regression, or ``"one-hot"`` for one output a class.
     """
+    comments = [_COMMENT, *origin_lines(circuit)]
     circuit = with_readout(circuit, readout)
     ands: list[tuple[int, int]] = []
     literals = [2 * (i + 1) for i in range(circuit.inputs)]
@@ -54,7 +56,7 @@ def to_aiger(circuit: Circuit, *, binary: bool = False, readout: Form = "none") 
     lines += [str(literal) for literal in outputs]
     symbols = [f"i{i} {port}" for i, port in enumerate(input_ports(circuit))]
     symbols += [f"o{i} {port}" for i, port in enumerate(output_ports(circuit))]
-    tail = "\n".join([*symbols, "c", _COMMENT, ""]).encode("ascii")
+    tail = "\n".join([*symbols, "c", *comments, ""]).encode("ascii")
     if binary:
         head = "\n".join([f"aig {counts}", *lines, ""]).encode("ascii")
         return head + _deltas(ands, first) + tail

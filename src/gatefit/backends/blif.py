@@ -21,6 +21,7 @@ from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.literals import OF_EQUALS
 from gatefit.circuit.lower_readout import Form, with_readout
 from gatefit.circuit.netlist import Netlist, check_counts, in_order
+from gatefit.circuit.provenance import origin_lines
 from gatefit.gates import Gate
 
 TABLE_INPUTS: Final = 8
@@ -43,12 +44,13 @@ def to_blif(circuit: Circuit, model: str = "gatefit", *, readout: Form = "none")
     ``readout`` is ``"none"`` to end at the gates' outputs, ``"gates"`` for the whole model: the class number in binary
     or the sum of a regression, or ``"one-hot"`` for one output a class.
     """
+    comments = [f"# {line}" for line in origin_lines(circuit)]
     circuit = with_readout(circuit, readout)
     if not (model.isascii() and model.replace("_", "").isalnum()):
         raise ValueError(f"a BLIF model needs a name of letters, digits and _, got {model!r}")
     inputs, outputs = input_ports(circuit), output_ports(circuit)
     names = [*inputs, *(f"n{i}" for i in range(circuit.inputs, circuit.nodes))]
-    lines = [f".model {model}", *_ports(".inputs", inputs), *_ports(".outputs", outputs)]
+    lines = [f".model {model}", *comments, *_ports(".inputs", inputs), *_ports(".outputs", outputs)]
     covers = [_cover(gate) for gate in Gate]
     for i, (kind, a, b) in enumerate(zip(circuit.gates.tolist(), *circuit.operands.tolist(), strict=True)):
         if a == b:  # a cover that reads a signal twice is legal, but not every tool thinks so

@@ -9,6 +9,7 @@ Drawings of more than a few hundred gates cannot be read, so larger circuits are
 
 from gatefit.backends.names import bit_names, class_names, quoted
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.gates import Gate
 
 
@@ -33,7 +34,8 @@ def to_dot(circuit: Circuit, max_gates: int = 500) -> str:
                 edges.append(f"  {_node(circuit, operand)} -> g{g}{'' if plain else f' [label={side}]'};")
     inputs = [f"  x{i} [shape=box, label={quoted(names[i])}];" for i in range(circuit.inputs) if i in read]
     scores, readout = _scores(circuit)
-    lines = ["digraph circuit {", "  rankdir=LR;", *inputs, *nodes, *scores, *edges, *readout, "}", ""]
+    comments = [f"  // {line}" for line in origin_lines(circuit)]
+    lines = ["digraph circuit {", *comments, "  rankdir=LR;", *inputs, *nodes, *scores, *edges, *readout, "}", ""]
     return "\n".join(lines)
 
 

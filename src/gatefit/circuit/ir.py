@@ -159,6 +159,20 @@ class Circuit:
 
         return predict.predict_proba(self, x)
 
+    def score(self, x: object, y: object) -> float:
+        """The share of rows whose predicted class is the target's, or R² of a regression: as scikit-learn's ``score``.
+
+        Targets are as the model was trained with; where a circuit has no labels, class names or class numbers.
+        """
+        from gatefit.circuit import predict
+
+        return predict.score(self, x, y)
+
+    def _repr_html_(self) -> str:
+        from gatefit.circuit import picture
+
+        return picture.to_html(self)
+
 
 def _count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -1,6 +1,7 @@
 """From what a user has to what a user wants: raw features or bits in, labels, probabilities or values out.
 
     bits = encoder(x)      scores = readout(gates(bits))      P(k) = softmax_k(score / temperature)
+    score                  share of rows whose class is the target;   of values R² = 1 - Σ (y - value)² / Σ (y - mean)²
 
 The gates are run by the engine, which is imported at the first prediction: circuits can be read, changed and proven
 without its kernels.
@@ -53,6 +54,41 @@ def predict(circuit: Circuit, x: object) -> Shaped[np.ndarray, " samples"]:
 def predict_proba(circuit: Circuit, x: object) -> Float64[np.ndarray, "samples classes"]:
     """Class probabilities, where the readout gives classes."""
     return circuit.readout.probabilities(scores(circuit, x))
+
+
+def answers(circuit: Circuit, bits: Bool[np.ndarray, "samples inputs"]) -> Float64[np.ndarray, "samples answers"]:
+    """Class probabilities of input bits, or the values of a regression in one column."""
+    found = _engine(circuit).scores(bits)
+    return found if circuit.readout.gives_value else circuit.readout.probabilities(found)
+
+
+def score(circuit: Circuit, x: object, y: object) -> float:
+    """Accuracy of the classes, or R² of the values (0 where the targets are all the same)."""
+    targets, predicted = np.asarray(y), predict(circuit, x)
+    if targets.shape != predicted.shape:
+        raise ValueError(f"y must be one target for each of {len(predicted)} rows, got shape {targets.shape}")
+    if circuit.readout.gives_value:
+        numbers = targets.astype(np.float64)
+        spread = float(np.square(numbers - numbers.mean()).sum()) if len(numbers) else 0.0
+        return 1 - float(np.square(numbers - predicted).sum()) / spread if spread > 0 else 0.0
+    known = np.arange(circuit.readout.classes) if circuit.labels is None else circuit.labels
+    if circuit.labels is None and circuit.class_names and targets.dtype.kind not in "iub":
+        known = np.array(circuit.class_names, dtype=object)
+    elif circuit.labels is None and circuit.class_names:  # numbers are those of the classes
+        order = {name: number for number, name in reversed([*enumerate(circuit.class_names)])}
+        predicted = np.array([order[name] for name in predicted], dtype=np.int64)
+    among = set(known.tolist())
+    if len(targets) and not among & set(targets.tolist()):
+        raise ValueError(
+            f"no target is a class of this circuit: y holds {_some(targets)}, the classes are {_some(known)}; "
+            f"give targets as the model was trained with"
+        )
+    return float(np.mean(predicted == targets)) if len(targets) else 0.0
+
+
+def _some(values: np.ndarray) -> str:
+    distinct = list(dict.fromkeys(values.tolist()))
+    return ", ".join(map(repr, distinct[:4])) + (", …" if len(distinct) > 4 else "")
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -47,6 +47,9 @@ def compile_run(
     conflicts: Conflicts = CONFLICTS,
     timeout: Timeout = None,
     certificate: CertificateFolder = None,
+    date: Annotated[
+        bool, typer.Option("--date", help="say today's date in the file too: its bytes then differ from day to day")
+    ] = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -68,6 +71,10 @@ def compile_run(
         certificate=certificate,
         quiet=as_json,
     )
+    if date:
+        from gatefit.circuit.provenance import stamped
+
+        circuit = stamped(circuit, {}, dated=True)
     circuit.save(out, overwrite=overwrite)
     if certificate is not None:
         # The certificate speaks of two circuits: keep the one that is not the output beside it.

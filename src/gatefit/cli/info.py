@@ -1,4 +1,4 @@
-"""``gatefit info``: what a run or a circuit file holds."""
+"""``gatefit info``: what a run or a circuit file holds, and which circuit an export is of."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,22 +8,48 @@ import typer
 
 from gatefit._requires import require
 from gatefit.cli import output
+from gatefit.cli.circuits import load_circuit
+from gatefit.cli.errors import UserError
 from gatefit.cli.options import AsJson
 
 if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
+    from gatefit.circuit.provenance import Origin
 
-EXAMPLE = ("gatefit info runs/monks", "gatefit info monks.gate --json")
+EXAMPLE = (
+    "gatefit info runs/monks",
+    "gatefit info monks.gate --json",
+    "gatefit info monks.h --circuit monks.gate",
+)
 _SHOWN_NAMES = 8
+_SAID_APART = ("gatefit", "run", "dataset", "data", "test_accuracy", "validation_accuracy", "train_accuracy", "date")
+_LARGEST = 1 << 30
+"""Bytes of a file that is read to see whether it is an export."""
 
 
 def info(
     model: Annotated[
-        Path, typer.Argument(metavar="RUN|MODEL.gate|NAME", help="folder of a run, circuit file, or name of a model")
+        Path,
+        typer.Argument(
+            metavar="RUN|MODEL.gate|NAME|EXPORT",
+            help="folder of a run, circuit file, name of a model, or export of one",
+        ),
     ],
+    circuit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL.gate", help="export: say whether it is of this circuit (exit code 1: no)", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run's configuration, progress and metrics; or what a circuit is made of and costs."""
+    """Show a run's configuration and metrics; what a circuit is made of; or which circuit an export was made from."""
+    exported = _exported(model)
+    if circuit is not None and exported is None:
+        raise UserError(f"--circuit is for exports, and {model} is none; `gatefit prove` compares two circuits")
+    if exported is not None:
+        _show_export(model, *exported, circuit, as_json)
+        return
     if model.is_dir():
         content = run_info(model)
         if as_json:
@@ -42,6 +68,92 @@ def info(
         shipped = ", ships with gatefit" if models.is_model(model) else ""
         typer.echo(f"{output.printable(str(model))} ({size:,} bytes{shipped})")
         _show_circuit(content)
+
+
+def _exported(path: Path) -> "tuple[Path, Origin] | None":
+    """The file of an export, or of one in a sketch's folder, and what it says; None for anything else."""
+    from gatefit.circuit.provenance import Origin, read_origin
+
+    if path.is_dir() and not (path / "config.json").exists():
+        return next((found for file in sorted(path.glob("*_model.h")) if (found := _exported(file))), None)
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        return None
+    with path.open("rb") as file:
+        content = file.read(9)
+        if content[8:] == b"{":  # a circuit file, whose metadata may quote anything
+            return None
+        content += file.read()
+    if content.lstrip()[:1] == b"{":
+        from gatefit.backends.json_export import from_json
+        from gatefit.circuit.container import CircuitFileError
+        from gatefit.circuit.file import digest
+        from gatefit.circuit.provenance import ENTRIES
+
+        try:
+            held = from_json(content.decode("utf-8"))
+        except (CircuitFileError, UnicodeDecodeError):
+            return None
+        said = {name: held.metadata[name] for name in ENTRIES if name in held.metadata}
+        return path, Origin("", digest(held), said)
+    origin = read_origin(content)
+    return None if origin is None else (path, origin)
+
+
+def _show_export(model: Path, file: Path, origin: "Origin", circuit: Path | None, as_json: bool) -> None:
+    content: dict[str, Any] = {
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "exported_by": origin.version or None,
+        "digest": origin.digest,
+        "metadata": dict(origin.entries),
+    }
+    if circuit is not None:
+        from gatefit.circuit.file import digest
+
+        other = digest(load_circuit(circuit))
+        content |= {"circuit": str(circuit), "circuit_digest": other, "same": other == origin.digest}
+    if as_json:
+        output.print_json(content)
+    else:
+        typer.echo(f"{output.printable(str(file))} ({content['bytes']:,} bytes)")
+        output.print_pairs(
+            [
+                ("exported", f"by gatefit {origin.version}" if origin.version else "as JSON: the circuit itself"),
+                ("of circuit", origin.digest),
+                *_origin_pairs(content["metadata"]),
+                *([] if circuit is None else [("that is", _verdict(content))]),
+            ]
+        )
+    if circuit is not None and not content["same"]:
+        raise typer.Exit(1)
+
+
+def _verdict(content: dict[str, Any]) -> str:
+    if content["same"]:
+        return f"{content['circuit']}"
+    return f"not {content['circuit']}, which is {content['circuit_digest']}"
+
+
+def _origin_pairs(metadata: dict[str, str]) -> list[tuple[str, str]]:
+    """What metadata say of where a circuit is from, in words."""
+    from gatefit.circuit.provenance import ACCURACIES
+
+    pairs = [
+        ("trained", f"by gatefit {metadata['gatefit']}" if "gatefit" in metadata else ""),
+        ("configuration", metadata.get("run", "")),
+        ("data", " ".join(filter(None, (metadata.get("dataset"), metadata.get("data"))))),
+        *((name.replace("_", " "), _share(metadata.get(name, ""))) for name in ACCURACIES),
+        ("date", metadata.get("date", "")),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _share(text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return output.percent(value) if 0 <= value <= 1 else text
 
 
 def run_info(folder: Path) -> dict[str, Any]:
@@ -67,11 +179,13 @@ def run_info(folder: Path) -> dict[str, Any]:
 
 def circuit_info(circuit: "Circuit") -> dict[str, Any]:
     """A circuit's counts, with encoder and readout apart, and its names."""
+    from gatefit.circuit.file import digest
     from gatefit.circuit.statistics import statistics
 
     counts = statistics(circuit)
     encoder = circuit.encoder
     return {
+        "digest": digest(circuit),
         "inputs": counts.inputs,
         "used_inputs": counts.used_inputs,
         "outputs": counts.outputs,
@@ -158,7 +272,9 @@ def _show_circuit(content: dict[str, Any]) -> None:
         ),
         ("input names", _some(content["input_names"])),
         ("class names", _some(content["class_names"])),
-        *(("metadata", f"{name} = {value}") for name, value in content["metadata"].items()),
+        ("digest", content["digest"]),
+        *_origin_pairs(content["metadata"]),
+        *(("metadata", f"{name} = {value}") for name, value in content["metadata"].items() if name not in _SAID_APART),
     ]
     output.print_pairs(pairs)
 

@@ -1,7 +1,8 @@
 """What the classifier and the regressor share: parameters, fitting, and the way to the circuit.
 
-    fit        X -> encoder_ -> bits -> network_, trained
-    predict    X -> encoder_ -> bits -> engine on the circuit of network_
+    fit            X -> encoder_ -> bits -> network_, trained
+    partial_fit    the same encoder and network, some steps further on other rows
+    predict        X -> encoder_ -> bits -> engine on the circuit of network_
 
 Predictions are those of the deployed circuit, to the bit. Results depend on random_state, not on threads.
 """
@@ -11,27 +12,32 @@ import math
 import numbers
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float64, Int64, Num, Shaped
+from jaxtyping import Bool, Float64, Int64, Num, Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from gatefit.circuit import picture
 from gatefit.circuit.ir import Circuit
 from gatefit.datasets.splits import stratified_split
 from gatefit.encoders import Encoder
 from gatefit.encoders.frames import take
+from gatefit.estimators.background import Background
 from gatefit.estimators.deployment import Deployment
 from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.growth import Fitted, grown
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
 from gatefit.estimators.networks import MakeNetwork, made_from, new_network, own_network, refuse_changes
+from gatefit.estimators.origin import provenance
 from gatefit.estimators.progress import ProgressLines, history_row
 from gatefit.estimators.recipes import Recipe, batch_size_of, recipe_of, thresholds_of, wiring_of
 from gatefit.estimators.relevance import preferred_bits
@@ -43,7 +49,10 @@ from gatefit.training.budget import Size, largest_size
 from gatefit.training.config import RunConfig
 from gatefit.training.data import TrainingData
 from gatefit.training.device import choose_device, placed
-from gatefit.training.loop import train
+from gatefit.training.loop import Learner, train, train_together
+
+if TYPE_CHECKING:
+    from gatefit.circuit.dependence import PartialDependence
 
 AUTO_EARLY_STOPPING = 10_000
 """Samples from which early_stopping="auto" keeps a validation set apart."""
@@ -60,6 +69,10 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     _deployment: Deployment
     _made_from: dict[str, Any]
+    _moments: dict[str, Any] | None = None
+    """The optimiser's state after ``partial_fit``; a ``fit`` begins without."""
+    _background: Background | None = None
+    _importances: Float64[np.ndarray, " features"] | None = None
 
     def __init__(
         self,
@@ -136,6 +149,57 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(f"this {type(self).__name__} has no circuit_ yet; call fit first")
         return self._deployment.circuit
 
+    @property
+    def feature_importances_(self) -> Float64[np.ndarray, " features"]:
+        """How much the circuit's answers depend on each feature, together 1 (0 where none is read).
+
+        I_f of ``gatefit.circuit.dependence``, divided by the sum of all: the share of class probability (of a
+        regression: of the value) that is expected to move when feature f is drawn again from the training values, over
+        rows whose features are drawn independently of each other. Exact for these rows; no score is measured, and
+        nothing is fitted again. ``gatefit.circuit.dependence.importance(model.circuit_, X)`` is the same of any rows.
+        """
+        circuit = self.circuit_
+        if self._background is None:
+            raise AttributeError(
+                f"this {type(self).__name__} was fitted by an earlier version of gatefit and has no "
+                "feature_importances_; use gatefit.circuit.dependence.importance(model.circuit_, X), or fit again"
+            )
+        if self._importances is None:
+            self._importances = self._background.importances(circuit)
+        return self._importances.copy()
+
+    def partial_dependence(self, X: Any, feature: str | int) -> "PartialDependence":
+        """The mean answer over the rows of X with ``feature`` at each value that the circuit can tell apart: exact.
+
+        Class probabilities, or values. scikit-learn's ``partial_dependence`` and ``PartialDependenceDisplay`` work with
+        this estimator too, on a grid; see ``gatefit.circuit.dependence``.
+        """
+        from gatefit.circuit.dependence import partial_dependence
+
+        check_is_fitted(self)
+        return partial_dependence(self.circuit_, read_features(self, X, reset=False), feature)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        return f"<{text}, fitted: {self._described()}>" if "network_" in vars(self) else text
+
+    def _described(self) -> str:
+        """A fitted model in a few words."""
+        network = self.network_
+        answers = f"{network.classes} classes" if network.classes > 1 else "one value"
+        gates = f"{sum(network.widths):,} gates trained for {self.n_iter_:,} steps"
+        return f"{self.n_features_in_:,} features to {answers}, {gates}"
+
+    def _html_repr(self) -> str:
+        """scikit-learn's box of parameters, and below it what the model has become."""
+        html = str(super()._html_repr())
+        if "network_" not in vars(self):
+            return html
+        # A circuit that nobody asked for yet is not made for a picture.
+        circuit = self._deployment.made
+        below = "" if circuit is None else picture.to_html(circuit)
+        return f"{html}<div>{escape(self._described())}</div>{below}"
+
     def export(
         self, path: str | PathLike[str], to: str | None = None, *, overwrite: bool = False, **options: Any
     ) -> Path:
@@ -176,12 +240,15 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         classes: int,
         labels: Shaped[np.ndarray, " classes"] | None = None,
         target_range: tuple[float, float] = (0.0, 1.0),
+        part: bool = False,
     ) -> None:
         """Train on checked data; ``strata`` are the classes that a validation split keeps in proportion.
 
-        ``labels`` are what the classes are called in the targets; the circuit answers with them.
+        ``labels`` are what the classes are called in the targets; the circuit answers with them. ``part``: of a table
+        that comes in parts, from the network that is there, with its optimiser, for one pass.
         """
-        continues, proof_seconds = self._continues(), self._proof_seconds()
+        continues = "network_" in vars(self) if part else self._continues()
+        proof_seconds = self._proof_seconds()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(weights):
@@ -194,7 +261,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         encoder = self.encoder_ if continues else fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
         if encoder.bits == 1 and is_auto(self.wiring) and not continues:
             wiring = wiring_of("fixed", targets)  # a choice of one node is none
-        apart = self._validation_rows(strata, seed)
+        apart = None if part else self._validation_rows(strata, seed)
         validated = apart is not None
         bits = encoder.transform(X)
         batch_size = self._whole_or("batch_size", batch_size_of(wiring))
@@ -208,6 +275,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
             preferred = preferred_bits(encoder, bits, targets, seen)
         class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
+        until = done + (self._pass(data.train.samples, batch_size) if part else 0)
 
         def fitted(size: Size) -> Fitted:
             """A network of this size, trained; or the one that is there, trained on."""
@@ -227,33 +295,98 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 network = own_network(self.network, encoder, classes, class_names, seed)
             observers = [ProgressLines(validated=validated)] if self.verbose else []
             strategy = SampledEvaluation(measured)
+            if part:
+                config = replace(config, steps=max(config.steps, until), evaluate_every=max(config.steps, until))
+                config = replace(config, schedule=self._constant())
             with placed([network], data, choose_device(self.device), config.batch_size) as there:
+                if part:
+                    return self._further(config, network, there, strategy, made, (done, until))
                 result = train(config, network, there, observers=observers, threads=self.threads, strategy=strategy)
             reached = result.state.best_score if validated else result.state.metrics[-1]["train_hard"]
-            return Fitted(network, seed, result.state.metrics, result.state.step, made, reached)
+            return Fitted(network, seed, result.state.metrics, result.state.step, made, reached, config.identity)
 
         size = self._size(recipe, classes)
         fit = fitted(size)
-        if self.max_gates is not None and self.max_luts is None and not self.warm_start:
+        if self.max_gates is not None and self.max_luts is None and not self.warm_start and not part:
             # What is trained further may be optimised less: then only what surely fits will do.
             widest = Size(recipe.width, size.depth, size.votes)
             fit = grown(fit, fitted, size, widest, classes, self.max_gates)
         self._finish(fit, recipe, data, measured)
-        if fit.steps >= JUDGED_STEPS:
+        self._calibrate(fit.network, data, None if apart is None else weights[apart])
+        if fit.steps >= JUDGED_STEPS and not part:
             weighted = bool(weights.max() > weights.min())
             warn_unfitted(fit.metrics[-1], measured.train_targets, weighted=weighted, stacklevel=4)
-        log = [history_row(row, validated=validated, after=done) for row in fit.metrics]
+        log = [history_row(row, validated=validated, after=0 if part else done) for row in fit.metrics]
         self.history_ = [*self.history_, *log] if continues else log
         self.n_iter_ = done + fit.steps
+        if not part:
+            self._moments = None
+        self._background, self._importances = Background.of(encoder, bits, seed), None
         self.encoder_, self.network_, self._made_from = encoder, fit.network, fit.made
-        self._deployment = Deployment(fit.network, self.threads, labels=labels, proof_seconds=proof_seconds)
+        said = provenance(fit, data, bits, targets, weights)
+        self._deployment = Deployment(fit.network, self.threads, labels=labels, proof_seconds=proof_seconds, said=said)
+
+    def _further(
+        self,
+        config: RunConfig,
+        network: LogicNetwork,
+        data: TrainingData,
+        strategy: SampledEvaluation,
+        made: dict[str, Any],
+        steps: tuple[int, int],
+    ) -> Fitted:
+        """The network after steps ``steps[0]`` to ``steps[1]`` of a training whose end is open."""
+        learner = Learner(config, network, None, [ProgressLines(validated=False)] if self.verbose else [])
+        learner.state.step = steps[0]
+        if self._moments is not None:
+            learner.optimiser.load_state_dict(self._moments)
+        (result,) = train_together(
+            [learner],
+            data,
+            strategy=strategy,
+            threads=self.threads,
+            should_stop=lambda: learner.state.step >= steps[1],
+        )
+        if not result.state.metrics:
+            strategy.evaluate(learner, data)
+        self._moments = learner.optimiser.state_dict()
+        metrics = result.state.metrics
+        reached = metrics[-1]["train_hard"]
+        return Fitted(network, config.wiring_seed, metrics, steps[1] - steps[0], made, reached, config.identity)
+
+    def _pass(self, rows: int, batch_size: int) -> int:
+        """Steps of one ``partial_fit``: ``steps``, or with "auto" one pass over the rows."""
+        return self._whole_or("steps", -(-rows // min(batch_size, rows)))
+
+    def _constant(self) -> Any:
+        """The schedule of a training whose end is open."""
+        if self.schedule not in ("auto", "constant"):
+            raise ValueError(
+                f"schedule={self.schedule!r} needs to know the last step, which partial_fit does not; "
+                "leave it 'auto', or set schedule='constant'"
+            )
+        return "constant"
+
+    def _calibrate(
+        self, network: LogicNetwork, data: TrainingData, apart: Float64[np.ndarray, " apart"] | None
+    ) -> None:
+        """Find the temperature of probabilities, where there are any; ``apart`` weighs the rows kept apart."""
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
+        return self._answers(X, self._fitted_deployment().scores)
+
+    def _fitted_deployment(self) -> Deployment:
         if "_deployment" not in vars(self):  # asked first: scikit-learn's way to ask takes as long as a prediction
             check_is_fitted(self)
+        return self._deployment
+
+    def _answers(
+        self, X: Any, answer: Callable[[Bool[np.ndarray, "samples bits"]], Float64[np.ndarray, "samples classes"]]
+    ) -> Float64[np.ndarray, "samples classes"]:
+        """What ``answer`` gives for the bits of X, some rows at a time."""
         X = read_features(self, X, reset=False)
-        return np.concatenate([self._deployment.scores(bits) for bits in encoded_batches(self.encoder_, X)])
+        return np.concatenate([answer(bits) for bits in encoded_batches(self.encoder_, X)])
 
     def _validation_rows(self, strata: Int64[np.ndarray, " samples"], seed: int) -> Int64[np.ndarray, " apart"] | None:
         wanted = self.early_stopping

@@ -1,6 +1,7 @@
 """The classifier: class scores are counts of ones.
 
-score_k = (1/τ) · ones in group k       P(k) = softmax_k(score)       class = first k with the largest score
+score_k = (1/τ) · ones in group k       class = first k with the largest score
+P(k)    = softmax_k(τ/T · score)        T: the temperature of probabilities, found when training is over
 """
 
 import math
@@ -16,11 +17,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gatefit.encoders import Encoder
 from gatefit.estimators.base import LogicGateEstimator, is_auto
+from gatefit.estimators.calibration import cautious_factor, fitted_factor
 from gatefit.estimators.evaluation import mean_shift
 from gatefit.estimators.growth import Fitted
 from gatefit.estimators.inputs import read_features, read_targets, read_weights
 from gatefit.estimators.networks import MakeNetwork
 from gatefit.estimators.recipes import Recipe
+from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import agreement, scores_of
@@ -50,8 +53,9 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         temperature: of the method, where it has one.
         readout: "group-sum", which only counts, "linear", learned weights, or a function of the numbers of gates and
             classes that makes a ``gatefit.readouts.Readout`` of your own, such as its class.
-        readout_temperature: what counts are divided by for probabilities; "auto" is 2.8 √votes / classes where the
-            wiring is learned, else √(gates per class).
+        readout_temperature: τ, what counts are divided by in training; "auto" is 2.8 √votes / classes where the
+            wiring is learned, else √(gates per class). Probabilities have a temperature of their own,
+            ``circuit_.readout.temperature`` (``gatefit.estimators.calibration``).
         wiring: "learned", "fixed", "unique", "stride", "random" or "local"; "auto" is learned. "fixed" is unique, but
             reads pairs again once all have been read, and from 10,000 samples on prefers features that tell something
             about the class.
@@ -193,16 +197,52 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         self.classes_ = classes
         return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "LogicGateClassifier":
+        """Train for one pass over these rows (or ``steps``, if that is a number), from what was learned before.
+
+        The first call needs all ``classes``; it fits the encoder and chooses the sizes, so give it some hundred rows
+        that are typical. The optimiser goes on from call to call; there is no early stopping.
+        """
+        first = "network_" not in vars(self)
+        if first and classes is None:
+            raise ValueError("the first call of partial_fit needs classes=, all labels that will ever come")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs the whole table, and partial_fit sees a part of it; give a "
+                "weight for each class, or sample_weight"
+            )
+        X = read_features(self, X, reset=first, least=2 if first else 1)
+        y = read_targets(self, y, X)
+        check_classification_targets(y)
+        labels = np.unique(np.asarray(classes)) if first else self.classes_
+        if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), labels):
+            given = ", ".join(map(str, np.unique(np.asarray(classes))))
+            raise ValueError(f"classes are {', '.join(map(str, labels))} since the first call, got {given}")
+        if len(labels) < 2:
+            raise ValueError(
+                f"LogicGateClassifier needs at least two classes, got one class only: {', '.join(map(str, labels))}"
+            )
+        numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
+        if (unknown := labels[numbers] != y).any():
+            raise ValueError(
+                f"y holds {y[unknown][0]!r}, which is none of the classes of the first call: "
+                f"{', '.join(map(str, labels))}"
+            )
+        weights = read_weights(sample_weight, X) * compute_sample_weight(self.class_weight, y)
+        self._fit(
+            X, numbers.astype(np.int64), weights, strata=numbers, classes=len(labels), labels=labels, part=True
+        )  # fmt: skip
+        self.classes_ = labels
+        return self
+
     def predict(self, X: Any) -> Shaped[np.ndarray, " samples"]:
         """The most likely class of every sample, as the circuit computes it."""
         numbers = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[numbers])
 
     def predict_proba(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
-        """Softmax of the class scores."""
-        scores = self._scores(X)
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        """Softmax of the class scores over the calibrated temperature: what ``circuit_.predict_proba`` gives."""
+        return self._answers(X, self._fitted_deployment().probabilities)
 
     def predict_log_proba(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """The logarithm of ``predict_proba``."""
@@ -235,6 +275,18 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
             fit.metrics[-1] |= {
                 "train_hard": agreement(scores_of(fit.network, measured.train, soft=False), measured.train_targets)
             }
+
+    def _calibrate(
+        self, network: LogicNetwork, data: TrainingData, apart: Float64[np.ndarray, " apart"] | None
+    ) -> None:
+        readout = network.readout
+        readout.calibrate_probabilities(None)
+        if apart is None:
+            factor = cautious_factor(data.train.samples)
+        else:
+            scores = scores_of(network, data.test, soft=False).double().numpy()
+            factor = fitted_factor(scores, data.test_targets.numpy(), apart)
+        readout.calibrate_probabilities(factor * readout.harden().temperature)
 
     def _votes(self, recipe: Recipe) -> str:
         # Only counts of votes are computed with the layers themselves; another readout reads the last layer.

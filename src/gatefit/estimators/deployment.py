@@ -1,10 +1,12 @@
 """From a trained network to what is deployed: hardened when first predicted with, optimised when first asked for.
 
-scores(bits)   by the engine, on the hardened or the optimised circuit: both compute what network.eval() does
-circuit        optimised; the scores of every input are the same
+scores(bits)          by the engine, on the hardened or the optimised circuit: both compute what network.eval() does
+probabilities(bits)   those of the circuit: softmax of the same scores, over the temperature that was calibrated
+circuit               optimised; the scores of every input are the same
 """
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.optimise import optimise
 from gatefit.circuit.prove import Counterexample, Equivalent, Undecided, prove
+from gatefit.circuit.provenance import stamped
 from gatefit.harden import harden
 from gatefit.network import LogicNetwork
 
@@ -28,9 +31,11 @@ class Deployment:
         *,
         labels: Shaped[np.ndarray, " classes"] | None = None,
         proof_seconds: float | None = None,
+        said: Mapping[str, str] | None = None,
     ) -> None:
         self._network, self._threads = network, threads
         self._labels, self._proof_seconds = labels, proof_seconds
+        self._said = dict(said or {})
         self._hardened: Circuit | None = None
         self._optimised: Circuit | None = None
         self._engine: Engine | None = None
@@ -43,17 +48,32 @@ class Deployment:
             self._engine = None
         return self._optimised
 
+    @property
+    def made(self) -> Circuit | None:
+        """The optimised circuit, if it was asked for already."""
+        return self._optimised
+
     def scores(self, bits: Bool[np.ndarray, "samples bits"]) -> Float64[np.ndarray, "samples classes"]:
-        """The readout's scores, divided by its temperature."""
+        """The readout's scores, divided by the temperature that they were trained with."""
+        engine = self._made_engine()
+        trained = self._network.readout.trained_temperature
+        return engine.scores(bits).astype(np.float64) / (
+            engine.circuit.readout.temperature if trained is None else trained
+        )
+
+    def probabilities(self, bits: Bool[np.ndarray, "samples bits"]) -> Float64[np.ndarray, "samples classes"]:
+        """Class probabilities, to the bit those of ``circuit``."""
+        engine = self._made_engine()
+        return engine.circuit.readout.probabilities(engine.scores(bits))
+
+    def _made_engine(self) -> Engine:
         if self._engine is None:
             self._engine = Engine(self._optimised or self._harden(), threads=self._threads)
-        readout = self._engine.circuit.readout
-        scores = self._engine.scores(bits).astype(np.float64)
-        return scores / readout.temperature
+        return self._engine
 
     def _harden(self) -> Circuit:
         if self._hardened is None:
-            self._hardened = harden(self._network, self._labels)
+            self._hardened = stamped(harden(self._network, self._labels), self._said)
         return self._hardened
 
     def __getstate__(self) -> dict[str, Any]:
@@ -61,7 +81,8 @@ class Deployment:
         return {**self.__dict__, "_engine": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"_proof_seconds": None, **state})  # what was saved before there was a limit has none
+        # What was saved before there was a limit, or before circuits said where they are from, has none.
+        self.__dict__.update({"_proof_seconds": None, "_said": {}, **state})
 
 
 def _proven(spec: Circuit, seconds: float | None) -> Circuit:

@@ -22,7 +22,10 @@ CAUTION: Final = 0.95
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained network, its seed, its log, its steps, what it was made from, and the score that it is judged by."""
+    """A trained network, its seed, its log, its steps, what it was made from, the score that it is judged by.
+
+    ``name`` is that of its configuration.
+    """
 
     network: LogicNetwork
     seed: int
@@ -30,6 +33,7 @@ class Fitted:
     steps: int
     made: dict[str, Any]
     reached: float
+    name: str
 
 
 def grown(

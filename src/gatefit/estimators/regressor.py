@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from sklearn.base import RegressorMixin
 
 from gatefit.encoders import Encoder
@@ -154,18 +154,37 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         X = read_features(self, X, reset=not self._continues(), least=2)
         y = read_targets(self, y, X).astype(np.float64)
         weights = read_weights(sample_weight, X)
-        if not self._continues():
-            present = y[weights > 0]
-            low, high = present.min(), present.max()
-            self._centre, self._half = (low + high) / 2, (high - low) / 2 or 1.0
-        targets = (y - self._centre) / self._half
-        strata = np.zeros(len(y), dtype=np.int64)
+        targets, strata = self._scaled(y, weights, first=not self._continues())
         self._fit(X, targets, weights, strata=strata, classes=1, target_range=TRAINED_RANGE)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogicGateRegressor":
+        """Train for one pass over these rows (or ``steps``, if that is a number), from what was learned before.
+
+        The first call fits the encoder, chooses the sizes and takes the range of its targets for that of all, so give
+        it some hundred rows that are typical. The line from counts to values is fitted to the rows of each call.
+        """
+        first = "network_" not in vars(self)
+        X = read_features(self, X, reset=first, least=2 if first else 1)
+        y = read_targets(self, y, X).astype(np.float64)
+        weights = read_weights(sample_weight, X)
+        targets, strata = self._scaled(y, weights, first=first)
+        self._fit(X, targets, weights, strata=strata, classes=1, target_range=TRAINED_RANGE, part=True)
         return self
 
     def predict(self, X: Any) -> Float64[np.ndarray, " samples"]:
         """The value of every sample, as the circuit computes it."""
         return np.asarray(self._scores(X)[:, 0])
+
+    def _scaled(
+        self, y: Float64[np.ndarray, " samples"], weights: Float64[np.ndarray, " samples"], *, first: bool
+    ) -> tuple[Float64[np.ndarray, " samples"], Int64[np.ndarray, " samples"]]:
+        """Targets scaled to the range of the first ones, and one stratum for all."""
+        if first:
+            present = y[weights > 0]
+            low, high = present.min(), present.max()
+            self._centre, self._half = (low + high) / 2, (high - low) / 2 or 1.0
+        return (y - self._centre) / self._half, np.zeros(len(y), dtype=np.int64)
 
     def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """Fit the readout's line to the deployed network, in the target's own units."""

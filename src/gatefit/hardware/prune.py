@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float32, Float64, Int32, Int64
 
 from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import unmeasured
 from gatefit.circuit.readout import GroupSum, Readout
 
 ROUND: Final = 0.05
@@ -58,7 +59,7 @@ def prune_readout(
     offsets = sums.offsets + np.rint(biases).astype(np.int64)
     # A class is chosen by differences: the smallest offset can be zero, and sums need fewer bits.
     narrower = GroupSum(groups[kept], offsets - offsets.min(), temperature)
-    return replace(circuit, outputs=circuit.outputs[kept], readout=narrower)
+    return replace(circuit, outputs=circuit.outputs[kept], readout=narrower, metadata=unmeasured(circuit.metadata))
 
 
 def _choose(

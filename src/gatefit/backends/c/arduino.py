@@ -32,6 +32,7 @@ from gatefit.backends.names import C_KEYWORDS, c_string, class_names, comment_te
 from gatefit.backends.templates import render
 from gatefit.circuit.engine.program import Program, plan
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.simulate import check_bits, scores
 from gatefit.encoders import Encoder
 from gatefit.encoders.threshold import round_down
@@ -119,6 +120,7 @@ def to_arduino(
         tables["test_answer"] = _table(answers.argmax(axis=1))
         values["class_names"] = ", ".join(c_string(each) for each in class_names(circuit))
     values |= {
+        "origin": origin_lines(circuit),
         "name": name,
         "NAME": name.upper(),
         "inputs": circuit.inputs,

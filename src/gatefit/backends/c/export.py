@@ -31,6 +31,7 @@ from gatefit.backends.names import C_KEYWORDS, c_string, class_names, comment_te
 from gatefit.backends.templates import render
 from gatefit.circuit import simulate
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.simulate import check_bits
 from gatefit.circuit.statistics import fan_out
 from gatefit.gates import DEPENDS_ON_A, DEPENDS_ON_B, Gate
@@ -163,6 +164,7 @@ def _comment(circuit: Circuit, style: str, words: int, static: bool, feature_typ
     lines = [
         "A logic gate network as C99, written by gatefit.",
         f"{circuit.inputs} input bits, {circuit.gates.size} gates ({style} style), {circuit.outputs.size} output bits.",
+        *origin_lines(circuit),
         "",
         "Include this file anywhere; in one C file, define the macro ..._IMPLEMENTATION before it.",
         *_memory(circuit, words, static, feature_type is not None),

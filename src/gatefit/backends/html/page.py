@@ -22,6 +22,7 @@ from gatefit.backends.html.inputs import ImageShape, Samples, View
 from gatefit.backends.names import bit_names, class_names, given_names
 from gatefit.backends.templates import render
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.readout import Readout
 from gatefit.gates import Gate
 
@@ -76,10 +77,10 @@ def to_html(
         "notes": [*notes, *_missing_names(circuit)],
         "metadata": dict(sorted(circuit.metadata.items())),
     }  # fmt: skip
-    return _page(title, model)
+    return _page(title, model, origin_lines(circuit))
 
 
-def _page(title: str, model: dict[str, Any]) -> str:
+def _page(title: str, model: dict[str, Any], origin: list[str]) -> str:
     from markupsafe import Markup
 
     folder = files("gatefit.backends.html") / "assets"
@@ -98,6 +99,7 @@ def _page(title: str, model: dict[str, Any]) -> str:
         style=Markup(style),
         script=Markup(script),
         model=Markup(_json(model)),
+        origin=origin,
     )
 
 

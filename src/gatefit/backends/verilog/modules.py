@@ -36,6 +36,7 @@ from gatefit.backends.names import (
 from gatefit.backends.verilog.pipeline import Body, Pipeline, plan_pipeline
 from gatefit.backends.verilog.readout import SumFormat, sum_format, write_argmax, write_sum
 from gatefit.circuit.ir import Circuit
+from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.statistics import depth, fan_out, levels
 from gatefit.encoders import Encoder
 from gatefit.gates import Gate
@@ -376,6 +377,7 @@ def comment_lines(circuit: Circuit, pipeline: Pipeline, sums: SumFormat | None) 
     """What the module is, with the names of inputs and classes; they are data, and stay inside the comment."""
     lines = [
         f"A logic gate network, written by gatefit: {circuit.inputs} input bits, {circuit.gates.size} gates.",
+        *origin_lines(circuit),
         f"Latency: {pipeline.latency} clock cycles" + ("." if pipeline.latency else " (combinational)."),
     ]
     whole = circuit.readout.sums() if circuit.readout.gives_value else None
