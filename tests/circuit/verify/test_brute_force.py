@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Callable
+from importlib import import_module
+from itertools import count
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,8 +30,9 @@ from gatefit.circuit.verify import (
     robust,
     share,
 )
+from gatefit.circuit.verify.attack import attack
 from gatefit.circuit.verify.certificate import bound_reference
-from gatefit.circuit.verify.decide import replay
+from gatefit.circuit.verify.decide import Outcome, decide, replay
 from gatefit.circuit.verify.domain import Domain
 from gatefit.circuit.verify.encode import Encoding
 from gatefit.circuit.verify.problem import Problem, domain_of
@@ -154,6 +158,77 @@ def check_explain(rng: np.random.Generator) -> None:
                 continue
             mask = np.all([np.isin(points[:, i], [*condition.values, value]), *others], axis=0)
             assert not kept[mask].all()
+
+
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The search for reasons with one sample, nothing exhausted and nothing climbed: nearly every guess is wrong."""
+    module = import_module("gatefit.circuit.verify.explain")
+    monkeypatch.setattr(module, "FEW", -1)
+    monkeypatch.setattr(module, "SAMPLES", 1)
+    monkeypatch.setattr(module, "climb", lambda *_, **__: None)
+    return module
+
+
+def deciding(calls: Callable[[int], bool]) -> Callable[..., Outcome]:
+    """``decide`` that leaves all calls undecided but some, by their number."""
+    numbers = count()
+
+    def decides(problem: Problem, *args: Any, **options: Any) -> Outcome:
+        return decide(problem, *args, **options) if calls(next(numbers)) else Outcome(left=[0])
+
+    return decides
+
+
+@pytest.mark.parametrize("seeds", [range(2, 4), pytest.param(range(4, 44), marks=pytest.mark.outside)], ids=str)
+def test_wrong_guesses_are_undone_by_the_proof(
+    seeds: range, blind: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone = 0
+
+    def counted(*args: Any, **options: Any) -> Outcome:
+        nonlocal undone
+        outcome = decide(*args, **options)
+        undone += outcome.found is not None
+        return outcome
+
+    monkeypatch.setattr(blind, "decide", counted)
+    for seed in seeds:
+        check_explain(np.random.default_rng((11, seed)))
+    assert undone >= len(seeds) // 2
+
+
+def test_a_solver_at_every_step_finds_minimal_reasons(blind: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng((12, seed))
+        circuit, domain, x = case(rng)
+        point, own = at(circuit, domain, x)
+        points = everything(circuit, domain, point)
+        kept = same(circuit, answers(circuit, domain, points), own)
+        monkeypatch.setattr(blind, "decide", deciding(lambda call: call > 0))
+        answer = explain(circuit, x, widen=False, why_not=False, tolerance=tolerance(circuit), timeout=None)
+        assert isinstance(answer, Explanation)
+        assert answer.minimal
+        inside = {c.feature: np.isin(points[:, domain.names[c.feature]], c.values) for c in answer.because}
+        assert kept[np.all([np.ones(len(points), bool), *inside.values()], axis=0)].all()
+        for dropped in inside:
+            rest = [mask for name, mask in inside.items() if name != dropped]
+            assert not kept[np.all([np.ones(len(points), bool), *rest], axis=0)].all()
+
+
+def test_a_widened_reason_that_is_not_proved_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("gatefit.circuit.verify.explain")
+    for seed in range(3):
+        circuit, _, x = case(np.random.default_rng((13, seed)))
+        options = {"why_not": False, "tolerance": tolerance(circuit), "timeout": None}
+        monkeypatch.setattr(module, "decide", decide)
+        plain = explain(circuit, x, widen=False, **options)
+        monkeypatch.setattr(module, "decide", deciding(lambda call: call == 0))
+        wide = explain(circuit, x, **options)
+        assert isinstance(plain, Explanation)
+        assert isinstance(wide, Explanation)
+        assert wide.because == plain.because
+        assert wide.minimal
 
 
 def check_never_matters(rng: np.random.Generator) -> None:
@@ -308,6 +383,9 @@ def check_engines(rng: np.random.Generator) -> None:
             assert isinstance(answer, Solution if exists else Refutation), (number, exists)
             if isinstance(answer, Solution):
                 replay(alone, exhaust.Found(0, answer.point, answer.other))
+        drawn = attack(alone, Effort(), seed=number)  # what it finds is there; that it finds nothing says nothing
+        if drawn is not None:
+            replay(alone, drawn)
         for kernel in ("engine", "words"):
             found = exhaust.try_all(alone, kernel=kernel)
             assert (found is not None) == exists

@@ -43,7 +43,7 @@ FUNCTIONS = (
         "at_most",
         "_merge",
         "__init__",
-        "_literals",
+        "_placed",
         "terms",
         "formula",
     ),
@@ -73,7 +73,7 @@ EQUIVALENT: dict[str, tuple[str, ...]] = {
     ),
     "a variable more that no clause has": (
         "fresh: next 1 in: return self.variables - count + 1",
-        "__init__: next 1 in: count = 1",
+        "__init__: next 1 in: self.second = count = 1 + int(self.widths.sum())",
         "point: next 2 in: true = np.zeros(len(model) + 2, bool)",
         "_merge: next 1 in: values = unit * np.arange(1, min(int(both[-1, -1]), most) // unit + 1)",
     ),

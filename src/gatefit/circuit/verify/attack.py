@@ -2,9 +2,12 @@
 
     random      points drawn from the space
     climb       from the base, or from the best that were drawn, the single change that helps most, again and again
+    near        where few changes are allowed, the same with sets of moves: only what they flip is written
 
 What it finds is replayed before anybody is told; that it finds nothing says nothing.
 """
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from typing import Any, Final
 
@@ -12,10 +15,13 @@ import numpy as np
 from jaxtyping import Int64
 
 from gatefit.circuit.prove.questions import Effort
-from gatefit.circuit.verify.exhaust import Found
+from gatefit.circuit.verify.exhaust import Found, moves_from
 from gatefit.circuit.verify.problem import Alternative, Problem
+from gatefit.compiled import njit
 
 SAMPLES: Final = 4096
+FEW: Final = 8
+"""Changes up to which sets of moves are tried instead of whole points."""
 BEAM: Final = 4
 RIVALS: Final = 3
 """Points drawn; points that are kept from one step to the next; alternatives that are climbed for."""
@@ -26,18 +32,21 @@ _MOST_MOVES: Final = 2**13
 def attack(problem: Problem, effort: Effort, seed: int = 0) -> Found | None:
     """A point that satisfies some alternative, if one is found."""
     rng = np.random.default_rng((seed, 1))
+    limited = problem.base is not None and problem.changes is not None and problem.second is None
+    if limited and problem.changes <= FEW and problem.base_places.min(initial=0) >= 0:  # type: ignore[operator]
+        return Near(problem).attack(effort, rng)
     states = _drawn(problem, rng, SAMPLES)
     totals = _totals(problem, states)
     found = _satisfied(problem, states, totals)
     if found is not None or effort.late:
         return found
-    slacks = [_slack(alternative, totals) for alternative in problem.alternatives]
+    slacks = [slack_of(alternative, totals) for alternative in problem.alternatives]
     ranked = sorted(range(len(slacks)), key=lambda a: -int(slacks[a].max()))
     for a in ranked[:RIVALS]:
         beam = states[np.argsort(-slacks[a], kind="stable")[:BEAM]]
         if problem.base is not None and problem.changes is not None:
             beam = states[:1]
-        found = _climb(problem, a, beam, effort, rng)
+        found = climb(problem, a, beam, effort, rng)
         if found is not None or effort.late:
             return found
     return None
@@ -82,7 +91,7 @@ def _totals(problem: Problem, states: Int64[np.ndarray, "states coordinates"]) -
     return problem.evaluate(states[:, :features], None if problem.second is None else states[:, -1])
 
 
-def _slack(alternative: Alternative, totals: Int64[np.ndarray, "states totals"]) -> Int64[np.ndarray, " states"]:
+def slack_of(alternative: Alternative, totals: Int64[np.ndarray, "states totals"]) -> Int64[np.ndarray, " states"]:
     """How far the worst form is from holding; it holds from 0 on."""
     values = [totals @ form.coefficients + form.constant for form in alternative.forms]
     return np.min(values, axis=0) if values else np.zeros(len(totals), np.int64)
@@ -104,13 +113,15 @@ def _satisfied(
     return Found(int(which[first[0]]), state[:features].copy(), other)
 
 
-def _climb(
+def climb(
     problem: Problem,
     number: int,
-    beam: Int64[np.ndarray, "states coordinates"],
+    states: Int64[np.ndarray, "states coordinates"],
     effort: Effort,
     rng: np.random.Generator,
+    beam: int = BEAM,
 ) -> Found | None:
+    """From some states by single changes, keeping the best ``beam`` for one alternative, until one satisfies any."""
     allowed = _coordinates(problem)
     # All single changes, as (coordinate, value).
     where = np.repeat(np.arange(len(allowed)), [values.size for values in allowed])
@@ -120,11 +131,11 @@ def _climb(
     steps = problem.changes if problem.changes is not None and problem.base is not None else STEPS
     for _ in range(steps):
         use: Any = slice(None)
-        if where.size * len(beam) > _MOST_MOVES:
-            use = np.sort(rng.choice(where.size, max(1, _MOST_MOVES // len(beam)), replace=False))
-        moved = np.repeat(beam, where[use].size, axis=0)
+        if where.size * len(states) > _MOST_MOVES:
+            use = np.sort(rng.choice(where.size, max(1, _MOST_MOVES // len(states)), replace=False))
+        moved = np.repeat(states, where[use].size, axis=0)
         rows = np.arange(len(moved))
-        moved[rows, np.tile(where[use], len(beam))] = np.tile(what[use], len(beam))
+        moved[rows, np.tile(where[use], len(states))] = np.tile(what[use], len(states))
         moved = _legal(problem, moved)
         if not len(moved):
             return None
@@ -132,11 +143,112 @@ def _climb(
         found = _satisfied(problem, moved, totals)
         if found is not None or effort.late:
             return found
-        slack = _slack(alternative, totals)
-        order = np.argsort(-slack, kind="stable")[: BEAM * BEAM]
+        slack = slack_of(alternative, totals)
+        order = np.argsort(-slack, kind="stable")[: beam * BEAM]
         if problem.changes is None and slack[order[0]] <= best:
             return None
         # One state may be reached from several of the beam; the same one need not be kept twice.
         _, first = np.unique(moved[order], axis=0, return_index=True)
-        best, beam = int(slack[order[0]]), moved[order[np.sort(first)[:BEAM]]]
+        best, states = int(slack[order[0]]), moved[order[np.sort(first)[:beam]]]
     return None
+
+
+class Near:
+    """Sets of at most so many moves from the base; a move gives one feature another value, -1 is none."""
+
+    def __init__(self, problem: Problem) -> None:
+        assert problem.base is not None
+        assert problem.changes is not None
+        self.problem, self.base = problem, problem.base
+        self.moves = moves_from(problem, problem.base)
+        self.count = int(self.moves.features.size)
+        self.most = min(problem.changes, problem.free.size)
+        self.row = np.where(problem.domain.bits(problem.base[None])[0], ~np.uint64(0), np.uint64(0))
+
+    def attack(self, effort: Effort, rng: np.random.Generator) -> Found | None:
+        """A point that satisfies some alternative, if one is found: drawn, or climbed to."""
+        problem = self.problem
+        sets = self._drawn(rng)
+        totals = self._totals(sets)
+        found = self._satisfied(sets, totals)
+        if found is not None or effort.late or not self.most:
+            return found
+        slacks = [int(slack_of(alternative, totals).max()) for alternative in problem.alternatives]
+        ranked = sorted(range(len(slacks)), key=lambda a: -slacks[a])
+        singles = np.arange(self.count)[:, None]
+        first = self._totals(singles)
+        found = self._satisfied(singles, first)
+        for a in ranked[:RIVALS]:
+            if found is not None or effort.late:
+                return found
+            found = self._climb(problem.alternatives[a], singles, first, rng)
+        return found
+
+    def _drawn(self, rng: np.random.Generator) -> Int64[np.ndarray, "sets moves"]:
+        """Random sets, the empty one first; of two moves of one feature the first counts."""
+        sets = np.full((SAMPLES, self.most), -1, np.int64)
+        if self.most:
+            sets[1:] = rng.integers(0, self.count, (SAMPLES - 1, self.most))
+            features = self.moves.features[sets]
+            for k in range(1, self.most):
+                sets[(features[:, k : k + 1] == features[:, :k]).any(axis=1), k] = -1
+        return sets
+
+    def _climb(
+        self,
+        alternative: Alternative,
+        sets: Int64[np.ndarray, "sets moves"],
+        totals: Int64[np.ndarray, "sets totals"],
+        rng: np.random.Generator,
+    ) -> Found | None:
+        """From the best of some sets to those with one move more, again and again."""
+        while sets.shape[1] < self.most:
+            order = np.argsort(-slack_of(alternative, totals), kind="stable")[: BEAM * BEAM]
+            # One set may be reached in several orders; it need not be kept twice.
+            _, first = np.unique(np.sort(sets[order], axis=1), axis=0, return_index=True)
+            beam = sets[order[np.sort(first)[:BEAM]]]
+            use = np.arange(self.count)
+            if self.count * len(beam) > _MOST_MOVES:
+                use = np.sort(rng.choice(self.count, max(1, _MOST_MOVES // len(beam)), replace=False))
+            sets = np.column_stack([np.repeat(beam, use.size, axis=0), np.tile(use, len(beam))])
+            features = self.moves.features[sets]
+            sets = sets[(features[:, :-1] != features[:, -1:]).all(axis=1)]
+            if not len(sets):
+                return None
+            totals = self._totals(sets)
+            found = self._satisfied(sets, totals)
+            if found is not None:
+                return found
+        return None
+
+    def _totals(self, sets: Int64[np.ndarray, "sets moves"]) -> Int64[np.ndarray, "sets totals"]:
+        words = np.empty((-(-len(sets) // 64), self.row.size), np.uint64)
+        words[:] = self.row
+        _flip_sets(sets, self.moves.starts, self.moves.flips, words)
+        parts = [np.asarray(model.engine.scores_packed(words, len(sets))) for model in self.problem.models]
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+    def _satisfied(
+        self, sets: Int64[np.ndarray, "sets moves"], totals: Int64[np.ndarray, "sets totals"]
+    ) -> Found | None:
+        """Of the sets at which an alternative holds, the first of those that change least."""
+        which = self.problem.satisfied(totals)
+        good = np.flatnonzero(which >= 0)
+        if not good.size:
+            return None
+        best = good[np.argmin((sets[good] >= 0).sum(axis=1))]
+        moves = sets[best][sets[best] >= 0]
+        point = self.base.copy()
+        point[self.moves.features[moves]] = self.moves.values[moves]
+        return Found(int(which[best]), point)
+
+
+@njit(cache=True)
+def _flip_sets(sets, starts, flips, words):
+    for s in range(sets.shape[0]):
+        bit = np.uint64(1) << np.uint64(s & 63)
+        for k in range(sets.shape[1]):
+            move = sets[s, k]
+            if move >= 0:
+                for f in range(starts[move], starts[move + 1]):
+                    words[s >> 6, flips[f]] ^= bit

@@ -59,7 +59,7 @@ class Tables:
         feature, value, flips = [], [], []
         for i in problem.free.tolist():
             columns, allowed = encoding.columns[i].values, problem.allowed[i]
-            own = columns[np.flatnonzero(allowed == problem.base[i])[0]]
+            own = columns[problem.base_places[i]]
             for number, row in zip(allowed.tolist(), columns, strict=True):
                 if number != problem.base[i]:
                     feature.append(i)
@@ -99,7 +99,7 @@ def serves(problem: Problem) -> bool:
         and problem.second is None
         and len(problem.models) == 1
         and all(len(alternative.forms) == 1 for alternative in problem.alternatives)
-        and all(np.any(values == value) for values, value in zip(problem.allowed, problem.base, strict=True))
+        and problem.base_places.min(initial=0) >= 0
     )
 
 

@@ -151,6 +151,16 @@ def _exact(raw: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
+class Single:
+    """Features that have one bit and two values, which an image has by the hundred: read and written all at once."""
+
+    features: Int64[np.ndarray, " some"]
+    inputs: Int64[np.ndarray, " some"]
+    ones: Int64[np.ndarray, " some"]
+    """The value of each whose bit is 1; the bit of its value 1, too, as there are two of both."""
+
+
+@dataclass(frozen=True, eq=False)
 class Domain:
     """The features that a circuit reads, and how its input bits follow from their values."""
 
@@ -273,10 +283,31 @@ class Domain:
             allowed[i] = found
         return allowed
 
+    @cached_property
+    def single(self) -> "Single":
+        """The features of one bit."""
+        found = [i for i, feature in enumerate(self.features) if feature.patterns.shape == (2, 1)]
+        ones = [int(self.features[i].patterns[1, 0]) for i in found]
+        inputs = [int(self.features[i].inputs[0]) for i in found]
+        return Single(np.array(found, np.int64), np.array(inputs, np.int64), np.array(ones, np.int64))
+
+    @cached_property
+    def wide(self) -> tuple[int, ...]:
+        """The features that have bits and are not single ones."""
+        single = set(self.single.features.tolist())
+        return tuple(i for i, feature in enumerate(self.features) if feature.inputs.size and i not in single)
+
+    @cached_property
+    def flat_inputs(self) -> Int64[np.ndarray, " bits"]:
+        """The input bits of all features, one feature after the other."""
+        return np.concatenate([np.empty(0, np.int64), *(feature.inputs for feature in self.features)])
+
     def locate(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, "samples features"]:
         """The points of rows of input bits."""
-        points = np.empty((len(bits), len(self.features)), np.int64)
-        for i, feature in enumerate(self.features):
+        points = np.zeros((len(bits), len(self.features)), np.int64)
+        points[:, self.single.features] = bits[:, self.single.inputs] == self.single.ones
+        for i in self.wide:
+            feature = self.features[i]
             own = np.ascontiguousarray(bits[:, feature.inputs])
             for s, row in enumerate(own):
                 found = feature.number_of.get(row.tobytes())
@@ -291,8 +322,9 @@ class Domain:
     def bits(self, points: Int64[np.ndarray, "samples features"]) -> Bool[np.ndarray, "samples inputs"]:
         """The input bits of points; those that the circuit does not read are zero."""
         bits = np.zeros((len(points), self.inputs), bool)
-        for i, feature in enumerate(self.features):
-            bits[:, feature.inputs] = feature.patterns[points[:, i]]
+        bits[:, self.single.inputs] = points[:, self.single.features] == self.single.ones
+        for i in self.wide:
+            bits[:, self.features[i].inputs] = self.features[i].patterns[points[:, i]]
         return bits
 
 

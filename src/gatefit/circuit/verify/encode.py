@@ -157,6 +157,11 @@ def _specialise(net: Network, gates, operands, literals):
         literals[first + i] = make(net, gates[i], literals[operands[0, i]], literals[operands[1, i]])
 
 
+def _placed(literals: Int64[np.ndarray, " bits"], first: "np.ndarray | int") -> Int64[np.ndarray, " bits"]:
+    """The literals of bits whose columns begin at node ``first``, those of each bit or of all."""
+    return np.where(literals > 1, literals + 2 * (np.asarray(first, np.int64) - 1), literals)
+
+
 class Encoding:
     """A problem's space and gates over variables; its forms become clauses one alternative at a time."""
 
@@ -165,8 +170,6 @@ class Encoding:
             raise ValueError("changes are counted from a point of the space")
         self.problem = problem
         self.columns: list[Columns] = []
-        self.first: list[int] = []
-        count = 1  # node 0 is false
         for feature, allowed in zip(problem.domain.features, problem.allowed, strict=True):
             # Kept with the feature: rows of a batch mostly allow the same values.
             known = feature.__dict__.setdefault("_columns", {})
@@ -176,21 +179,23 @@ class Encoding:
                 if len(known) < _KEPT:
                     known[allowed.tobytes()] = columns
             self.columns.append(columns)
-            self.first.append(count)
-            count += columns.values.shape[1]
-        self.second = count
+        self.widths = np.array([columns.values.shape[1] for columns in self.columns], np.int64)
+        ends = 1 + np.cumsum(self.widths)  # behind node 0, which is false
+        self.first: list[int] = (ends - self.widths).tolist()
+        self.second = count = 1 + int(self.widths.sum())
         if problem.second is not None:
             count += self.columns[problem.second].values.shape[1]
         capacity = count + sum(int(model.circuit.gates.size) for model in problem.models)
         self.net = empty_network(count - 1, capacity)
         self.outputs: list[Int64[np.ndarray, " outputs"]] = []
         inputs = np.zeros(problem.domain.inputs, np.int64)
-        for i, feature in enumerate(problem.domain.features):
-            inputs[feature.inputs] = self._literals(i, self.first[i])
+        own = np.concatenate([np.empty(0, np.int64), *(columns.literals for columns in self.columns)])
+        firsts = np.repeat(self.first, [columns.literals.size for columns in self.columns])
+        inputs[problem.domain.flat_inputs] = _placed(own, firsts)
         for number, model in enumerate(problem.models):
             if number and problem.second is not None:
-                own = problem.domain.features[problem.second]
-                inputs[own.inputs] = self._literals(problem.second, self.second)
+                own = self.columns[problem.second].literals
+                inputs[problem.domain.features[problem.second].inputs] = _placed(own, self.second)
             circuit = model.circuit
             literals = np.empty(circuit.nodes, np.int64)
             literals[: circuit.inputs] = inputs
@@ -199,11 +204,6 @@ class Encoding:
         used = int(self.net.used[0])
         kept = slice(self.net.first, used)
         self.graph = Graph(count - 1, self.net.gates[kept], self.net.operands[:, kept])
-
-    def _literals(self, feature: int, first: int) -> Int64[np.ndarray, " bits"]:
-        """The literals of a feature's bits, whose columns begin at node ``first``."""
-        own = self.columns[feature].literals
-        return np.where(own > 1, own + 2 * (first - 1), own)
 
     def terms(self, form: Form) -> tuple[Int64[np.ndarray, " terms"], Int64[np.ndarray, " terms"], int]:
         """The form as Σ weights · literals >= need: nodes once, weights positive, constants in ``need``."""
@@ -261,8 +261,7 @@ class Encoding:
         assert self.problem.base is not None
         values, first = self.columns[i].values, self.first[i] + 1
         variables = first + np.arange(values.shape[1])
-        own = int(np.flatnonzero(self.problem.allowed[i] == self.problem.base[i])[0])
-        away = np.where(values[own], -variables, variables)
+        away = np.where(values[self.problem.base_places[i]], -variables, variables)
         if away.size == 1:
             return int(away[0])
         literal = clauses.fresh()

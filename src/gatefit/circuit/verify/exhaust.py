@@ -62,13 +62,17 @@ class Moves:
 def moves_from(problem: Problem, point: Int64[np.ndarray, " features"]) -> Moves:
     """All moves from a point to other allowed values, by feature."""
     features, values, flips = [], [], []
-    for i, (feature, allowed) in enumerate(zip(problem.domain.features, problem.allowed, strict=True)):
-        own = feature.patterns[point[i]]
-        for value in allowed.tolist():
-            if value != point[i]:
+    at = point.tolist()
+    for i in problem.free.tolist():
+        feature = problem.domain.features[i]
+        for value in problem.allowed[i].tolist():
+            if value != at[i]:
                 features.append(i)
                 values.append(value)
-                flips.append(feature.inputs[feature.patterns[value] != own])
+                one = feature.inputs.size == 1  # then the move can only flip it
+                flips.append(
+                    feature.inputs if one else feature.inputs[feature.patterns[value] != feature.patterns[at[i]]]
+                )
     found = np.array(features, np.int64)
     return Moves(
         found,

@@ -12,6 +12,7 @@
     class is c          all  r:   total_c - total_r - [r < c] >= 0       with a margin m: - max(m, [r < c])
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -138,23 +139,45 @@ class Problem:
     totals: Int64[np.ndarray, " totals"] | None = field(default=None)
     """At ``base``."""
 
-    @property
+    @cached_property
+    def sizes(self) -> Int64[np.ndarray, " features"]:
+        """How many values each feature may have."""
+        return np.array([values.size for values in self.allowed], np.int64)
+
+    @cached_property
     def free(self) -> Int64[np.ndarray, " some"]:
         """The features that may have more than one value."""
-        return np.flatnonzero([values.size > 1 for values in self.allowed])
+        return np.flatnonzero(self.sizes > 1)
+
+    def places(self, point: Int64[np.ndarray, " features"]) -> Int64[np.ndarray, " features"]:
+        """Where the values of a point are among those that features may have; -1 where they are not."""
+        flat = np.concatenate([np.empty(0, np.int64), *self.allowed])
+        found = np.flatnonzero(flat == np.repeat(point, self.sizes))
+        places = np.full(self.sizes.size, -1, np.int64)
+        ends = np.cumsum(self.sizes)
+        owner = np.searchsorted(ends, found, side="right")
+        places[owner] = found - (ends - self.sizes)[owner]
+        return places
+
+    @cached_property
+    def base_places(self) -> Int64[np.ndarray, " features"]:
+        """``places`` of the base."""
+        assert self.base is not None
+        return self.places(self.base)
 
     def points(self) -> int:
         """How many points there are; with a second one, pairs of them."""
-        sizes = [int(values.size) for values in self.allowed]
+        return self._points
+
+    @cached_property
+    def _points(self) -> int:
+        sizes: list[int] = self.sizes.tolist()
         if self.changes is None or self.base is None:
-            total = 1
-            for size in sizes:
-                total *= size
+            total = math.prod(sizes)
             return total if self.second is None else total * sizes[self.second]
         # Elementary symmetric sums: ways to change exactly j features.
         ways = [1] + [0] * self.changes
-        for i, size in enumerate(sizes):
-            more = size - int(np.any(self.allowed[i] == self.base[i]))
+        for more in (self.sizes - (self.base_places >= 0)).tolist():
             for j in range(self.changes, 0, -1):
                 ways[j] += ways[j - 1] * more
         return sum(ways)
@@ -182,7 +205,7 @@ class Problem:
 
     def inside(self, point: Int64[np.ndarray, " features"], other: int | None = None) -> bool:
         """Whether a point is part of the space."""
-        if not all(np.any(values == value) for values, value in zip(self.allowed, point.tolist(), strict=True)):
+        if self.places(point).min(initial=0) < 0:
             return False
         if self.second is not None:
             if other is None or not np.any(self.allowed[self.second] == other):

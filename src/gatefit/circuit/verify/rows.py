@@ -83,7 +83,7 @@ def _is_column(value: Any) -> bool:
 
 def _plain_column(column: Any) -> list[Any]:
     values = column.tolist() if hasattr(column, "tolist") else list(column)
-    return [_plain(value) for value in values]
+    return values if all(type(value) is int for value in values) else [_plain(value) for value in values]
 
 
 def _plain(value: Any) -> Any:

@@ -20,9 +20,8 @@ def supports(encoding: Encoding) -> UInt64[np.ndarray, "nodes words"]:
     """For every node of the encoding a bit for each feature that it can depend on."""
     graph, features = encoding.graph, len(encoding.columns)
     found = np.zeros((graph.nodes, -(-features // 64)), np.uint64)
-    for i, columns in enumerate(encoding.columns):
-        size = columns.values.shape[1]
-        found[encoding.first[i] : encoding.first[i] + size, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+    owner = np.repeat(np.arange(features), encoding.widths)
+    found[1 + np.arange(owner.size), owner // 64] = np.uint64(1) << (owner % 64).astype(np.uint64)
     second = encoding.problem.second
     if second is not None:
         found[encoding.second : 1 + graph.inputs, second // 64] |= np.uint64(1) << np.uint64(second % 64)
@@ -42,9 +41,9 @@ def values_at_base(encoding: Encoding) -> Bool[np.ndarray, " nodes"]:
     problem = encoding.problem
     assert problem.base is not None
     words = np.zeros((encoding.graph.inputs, 1), np.uint64)
-    for i, columns in enumerate(encoding.columns):
-        own = columns.values[np.flatnonzero(problem.allowed[i] == problem.base[i])[0]]
-        words[encoding.first[i] - 1 : encoding.first[i] - 1 + own.size, 0] = own
+    pairs = zip(encoding.columns, problem.base_places.tolist(), strict=True)
+    own = np.concatenate([np.empty(0, bool), *(columns.values[place] for columns, place in pairs)])
+    words[: own.size, 0] = own
     return (simulate_words(encoding.graph, words)[:, 0] & np.uint64(1)).astype(bool)
 
 
@@ -55,11 +54,7 @@ class Bound:
         self.encoding = encoding
         problem = encoding.problem
         self.limited = problem.changes is not None and problem.base is not None and problem.second is None
-        if self.limited:
-            self.limited = all(
-                np.any(values == value)
-                for values, value in zip(problem.allowed, problem.base, strict=True)  # type: ignore[arg-type]
-            )
+        self.limited = self.limited and problem.base_places.min(initial=0) >= 0
         self.values = values_at_base(encoding) if self.limited else None
         self.supports = supports(encoding) if self.limited else None
 
@@ -76,6 +71,21 @@ class Bound:
         true = self.values[literals >> 1] ^ (literals & 1 == 1)
         helpful = ~true
         reach = self.supports[literals[helpful] >> 1]
-        bits = np.unpackbits(reach.view(np.uint8), axis=1, bitorder="little", count=len(self.encoding.columns))
-        gains = np.sort(weights[helpful] @ bits.astype(np.int64))[::-1]
-        return min(most, int(weights[true].sum()) + int(gains[: self.encoding.problem.changes].sum()) - need)
+        gains = np.zeros(64 * reach.shape[1], np.int64)
+        _gains(reach, weights[helpful], gains)
+        best = np.sort(gains)[::-1][: self.encoding.problem.changes]
+        return min(most, int(weights[true].sum()) + int(best.sum()) - need)
+
+
+@njit(cache=True)
+def _gains(reach, weights, gains):
+    """For each feature the weight of the terms that it reaches."""
+    for t in range(reach.shape[0]):
+        for w in range(reach.shape[1]):
+            word = reach[t, w]
+            place = 64 * w
+            while word:
+                if word & np.uint64(1):
+                    gains[place] += weights[t]
+                word >>= np.uint64(1)
+                place += 1
