@@ -47,6 +47,14 @@ def test_bits_of_samples_for_a_circuit_without_encoder(gatefit, model, tmp_path)
     assert content["notes"][0].startswith("The circuit was saved without its encoder")
 
 
+def test_proofs_of_samples(gatefit, model):
+    content = page_model(gatefit("export", model, "--to", "html", "--samples", 1, "--why", 600).out)
+    assert content["proofs"]["seconds"] == 600
+    assert len(content["proofs"]["samples"]) == len(content["samples"]["labels"]) == 2
+    for proof in content["proofs"]["samples"]:
+        assert set(proof) == {"answer", "robust", "nearest", "reason"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -57,6 +65,11 @@ def test_bits_of_samples_for_a_circuit_without_encoder(gatefit, model, tmp_path)
         (["--to", "html", "--samples", 1, "--dataset", "digit"], "unknown data set 'digit'; did you mean 'digits'?"),
         (["--to", "html", "--samples", 0], "invalid value for '--samples'"),
         (["--to", "html", "--view", "image"], "the 17 features are not the unnamed pixels of a square"),
+        (["--to", "html", "--why", 5], "--why proves something about each sample of the page; put some in"),
+        (["--to", "html", "--samples", 1, "--why", 0], "seconds that the proofs of one sample may take, > 0, got 0"),
+        (["--to", "html", "--samples", 1, "--why", 5, "--tolerance", 1], "tolerance is for regressions"),
+        (["--to", "html", "--samples", 1, "--tolerance", 1], "ask for them with why=seconds"),
+        (["--to", "c", "--why", 5], "--why is for --to html, got --to c; leave it out"),
         (["--to", "html", "--name", "x"], "--name is for --to c or verilog or blif, got --to html"),
     ],
 )

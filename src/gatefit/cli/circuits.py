@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,20 @@ def working(what: str, quiet: bool = False) -> Iterator[None]:
     else:
         with console.status(what):
             yield
+
+
+@contextlib.contextmanager
+def counting(what: str, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, nothing elsewhere; gives what is to be told how many are done, of how many."""
+    console = output.console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda done, total: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def optimise_and_prove(

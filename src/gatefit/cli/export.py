@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatefit.cli import output
-from gatefit.cli.circuits import load_circuit, refuse_existing
+from gatefit.cli.circuits import counting, load_circuit, refuse_existing
 from gatefit.cli.errors import UserError, user_input
 from gatefit.cli.options import DataDir, Overwrite, OwnFile, OwnTarget
 
@@ -20,6 +20,7 @@ EXAMPLE = (
     "gatefit export monks.gate --to c --out monks.h",
     "gatefit export monks.gate --to verilog --pipeline 2 --out monks.v",
     "gatefit export digits.gate --to html --samples 2 --out digits.html",
+    "gatefit export digits.gate --to html --samples 2 --why 10 --out digits.html",
     "gatefit export digits.gate --to arduino --out digits",
     "gatefit export monks.gate --to aiger --readout gates --out monks.aig",
 )
@@ -119,6 +120,18 @@ def export(
     data_dir: DataDir = None,
     data: OwnFile = None,
     target: OwnTarget = None,
+    why: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="HTML: prove about each sample what forces its answer and what would turn it, in so many seconds",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="HTML: with --why, of a regression: by how much its value may move", show_default=False),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a circuit as C, Verilog, BLIF, AIGER (binary, if called .aig), DOT, JSON, web page or Arduino sketch."""
@@ -139,6 +152,8 @@ def export(
         ("--data-dir", data_dir, ["html"]),
         ("--data", data, ["html"]),
         ("--target", target, ["html"]),
+        ("--why", why, ["html"]),
+        ("--tolerance", tolerance, ["html"]),
     ):
         if value is not None and to.value not in formats:
             raise UserError(f"{option} is for --to {' or '.join(formats)}, got --to {to.value}; leave it out")
@@ -148,6 +163,8 @@ def export(
         raise UserError("--data and --target are for --samples; give it too, or leave them out")
     if dataset is not None and data is not None:
         raise UserError("--dataset names one of gatefit's data sets, --data your own file; leave one of them out")
+    if samples is None and why is not None:
+        raise UserError("--why proves something about each sample of the page; put some in with --samples")
     if to is Format.arduino:
         _arduino(model, out, overwrite)
         return
@@ -169,7 +186,7 @@ def export(
         Format.aiger: lambda: _aiger(circuit, out is not None and out.suffix == ".aig", readout or ReadoutForm.none),
         Format.dot: lambda: _dot(circuit, max_gates),
         Format.json: lambda: _json(circuit),
-        Format.html: lambda: _html(circuit, title, rows, view or View.auto),
+        Format.html: lambda: _html(circuit, title, rows, view or View.auto, why, tolerance),
     }
     with user_input():
         content = writers[to]()
@@ -228,14 +245,25 @@ def _json(circuit: "Circuit") -> bytes:
     return to_json(circuit).encode()
 
 
-def _html(circuit: "Circuit", title: str | None, samples: "Samples | None", view: View) -> bytes:
+def _html(
+    circuit: "Circuit",
+    title: str | None,
+    samples: "Samples | None",
+    view: View,
+    why: float | None,
+    tolerance: float | None,
+) -> bytes:
     from gatefit.backends.html import to_html
     from gatefit.datasets import DATASETS
 
     trained_on = circuit.metadata.get("dataset")
     if title is None and trained_on in DATASETS:
         title = DATASETS[trained_on].title
-    return to_html(circuit, title=title, samples=samples, view=view.value).encode()
+    with counting("proving", quiet=why is None) as progress:
+        page = to_html(
+            circuit, title=title, samples=samples, view=view.value, why=why, tolerance=tolerance, progress=progress
+        )
+    return page.encode()
 
 
 def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | None, data_dir: Path | None) -> "Samples":

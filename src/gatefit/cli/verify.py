@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from gatefit.cli import output
-from gatefit.cli.circuits import load_circuit, working
+from gatefit.cli.circuits import counting, load_circuit, working
 from gatefit.cli.errors import REFUSED, UserError, check_choice, user_input
 from gatefit.cli.options import AsJson
+from gatefit.cli.reasons import said
 
 if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
     from gatefit.circuit.verify import Answer, Batch, Domain
+    from gatefit.cli.reasons import Reader
 
 VERIFY_EXAMPLE = (
     "gatefit verify robust model.gate people.csv --row 0 --changes 2 --certificate proof",
     "gatefit verify never-matters model.gate --feature sex --margin 2",
     "gatefit verify --check proof model.gate",
 )
-EXPLAIN_EXAMPLE = ("gatefit explain model.gate people.csv --row 0",)
+EXPLAIN_EXAMPLE = (
+    "gatefit explain model.gate people.csv --row 0",
+    "gatefit explain model.gate people.csv --rows 100 --summary --figure why.png",
+)
 
 QUESTIONS: Final = ("robust", "closest", "never-matters", "monotone", "agree", "reachable", "bounds", "share")
 _EXIT: Final = {"proved": 0, "counterexample": 1, "undecided": REFUSED}
@@ -114,12 +119,15 @@ def verify(
             if question == "robust":
                 amounts = None if not within else {n: _number(v, n) for n, v in map(_pair, within)}
                 options = {"changes": changes, "levels": levels, "within": amounts, "tolerance": tolerance, **common}
-                _rows(circuit, table, row, rows, asked.robust, asked.robust_each, {**options, **proof}, as_json)
+                outcome = _ask(
+                    circuit, table, row, rows, asked.robust, asked.robust_each, {**options, **proof}, as_json
+                )
             else:
                 if proof:
                     raise UserError("closest proves that fewer changes do not do: ask robust for a certificate of that")
                 options = {"target": one, "tolerance": tolerance, **common}
-                _rows(circuit, table, row, rows, asked.closest, asked.closest_each, options, as_json)
+                outcome = _ask(circuit, table, row, rows, asked.closest, asked.closest_each, options, as_json)
+            _answered_rows(outcome, circuit, as_json)
             return
         if more and question != "agree":
             raise UserError(f"{question} is about all inputs and reads no file, got {more[0]}; use --region")
@@ -158,6 +166,15 @@ def explain(
         bool, typer.Option("--no-widen", help="features as they are, not widened to intervals")
     ] = False,
     no_why_not: Annotated[bool, typer.Option("--no-why-not", help="leave out the smallest change")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="how often each feature is in the reasons, not the reasons themselves")
+    ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="draw how often features are in the reasons (.png, .svg, .pdf)", show_default=False
+        ),
+    ] = None,
     tolerance: Tolerance = None,
     timeout: Timeout = TIMEOUT,
     certificate: CertificateFolder = None,
@@ -167,8 +184,14 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say which features force the answer to a row, whatever the others are, and the smallest change that turns it."""
+    from gatefit.cli.reasons import Reader, refuse_figure
+
     if certificate is not None and certificate.exists():
         raise UserError(f"{certificate} exists; choose another folder for the certificate")
+    if row is not None and (summary or figure is not None or rows is not None):
+        raise UserError("--row explains one line; --summary, --figure and --rows are about many: leave it or them out")
+    if figure is not None:
+        refuse_figure(figure)
     circuit = load_circuit(model)
     from gatefit.circuit import verify as asked
 
@@ -177,7 +200,16 @@ def explain(
         options: dict[str, Any] = {"widen": not no_widen, "why_not": not no_why_not, "tolerance": tolerance}
         options |= {"timeout": timeout, "seed": seed}
         options |= {} if certificate is None else {"certificate": certificate}
-        _rows(circuit, table, row, rows, asked.explain, asked.explain_each, options, as_json)
+        if (summary or figure is not None) and row is None:
+            options["why_not"] = False  # what is summed up is the reasons
+        outcome = _ask(circuit, table, row, rows, asked.explain, asked.explain_each, options, as_json, summary)
+    reader = Reader(circuit, tolerance)
+    if isinstance(outcome, asked.Batch):
+        if figure is not None:
+            reader.save_figure(outcome, figure)
+        reader.print_batch(outcome, as_json, only_summary=summary)
+    else:
+        _answered(outcome[1], as_json, outcome[0], reader)
 
 
 def _check(folder: Path, models: list[str], as_json: bool) -> None:
@@ -205,7 +237,7 @@ def _table(circuit: "Circuit", path: str, bits: bool, no_header: bool) -> Any:
     return read_bits(table, circuit) if circuit.encoder is None else read_features(table, circuit.encoder)
 
 
-def _rows(
+def _ask(
     circuit: "Circuit",
     table: Any,
     row: int | None,
@@ -214,36 +246,40 @@ def _rows(
     ask_each: Callable[..., "Batch"],
     options: dict[str, Any],
     as_json: bool,
-) -> None:
-    """One row asked about by itself, or each of several."""
+    every: bool = False,
+) -> "tuple[int, Answer] | Batch":
+    """One row asked about by itself, with its number, or each of several; ``every``: also of a file of one."""
     from gatefit.circuit.verify.rows import read_rows
 
     found, _ = read_rows(circuit, table)
+    if not found:
+        raise UserError("the file has no line to ask about, only a header")
     if row is not None and row >= len(found):
         raise UserError(f"there is no line {row}: the file has {len(found)}, numbered from 0")
-    if row is None and len(found) == 1:
+    if row is None and len(found) == 1 and not every:
         row = 0
     if row is not None:
         with working("asking", as_json):
-            answer = ask(circuit, found[row], **options)
-        _answered(answer, as_json, row)
-        return
+            return row, ask(circuit, found[row], **options)
     if options.get("certificate") is not None:
         raise UserError("a certificate is about one row; choose it with --row")
     part = found[:rows]
-    columns = dict(zip(_names(circuit), zip(*part, strict=True), strict=True)) if circuit.encoder is not None else part
-    data = {name: list(column) for name, column in columns.items()} if isinstance(columns, dict) else _matrix(part)
-    with _progress(len(part), as_json) as progress:
-        batch = ask_each(circuit, data, progress=progress, **options)
-    if as_json:
-        output.print_json({"summary": batch.summary(), **batch.to_json()})
-        return
-    for number, answer in enumerate(batch):
-        typer.echo(f"row {number}: {output.printable(str(answer))}")
-    named = list(batch.importance().items())[:10]
-    if named and not batch.question.startswith("robust"):
-        output.print_table(("feature", "in"), [(name, output.percent(share)) for name, share in named])
-    typer.echo(output.printable(batch.summary()))
+    if circuit.encoder is None:
+        data: Any = _matrix(part)
+    else:
+        data = {name: list(column) for name, column in zip(_names(circuit), zip(*part, strict=True), strict=True)}
+    with counting("asking", as_json) as progress:
+        return ask_each(circuit, data, progress=progress, **options)
+
+
+def _answered_rows(outcome: "tuple[int, Answer] | Batch", circuit: "Circuit", as_json: bool) -> None:
+    from gatefit.circuit.verify import Batch
+    from gatefit.cli.reasons import Reader
+
+    if isinstance(outcome, Batch):
+        Reader(circuit).print_batch(outcome, as_json)
+    else:
+        _answered(outcome[1], as_json, outcome[0])
 
 
 def _names(circuit: "Circuit") -> tuple[str, ...]:
@@ -257,43 +293,20 @@ def _matrix(rows: Any) -> Any:
     return np.array(rows, bool)
 
 
-class _progress:
-    """A bar on a terminal, nothing elsewhere."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        from rich.progress import Progress
-
-        console = output.console(stderr=True)
-        self._bar = None if quiet or not console.is_terminal else Progress(console=console)
-        self._task = None if self._bar is None else self._bar.add_task("asking", total=total)
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        if self._bar is not None:
-            self._bar.start()
-        return self._told
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def _told(self, done: int, total: int) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done)
-
-
-def _answered(answer: "Answer", as_json: bool, row: int | None = None) -> None:
+def _answered(answer: "Answer", as_json: bool, row: int | None = None, reader: "Reader | None" = None) -> None:
     """Print an answer; end with its exit code."""
     from gatefit.circuit.verify import Counterexample, Explanation, Proved
 
     if as_json:
-        output.print_json(({} if row is None else {"row": row}) | answer.to_json())
-    elif isinstance(answer, Explanation):
-        _print_explanation(answer)
+        content = answer.to_json() if reader is None else reader.json(answer)
+        output.print_json(({} if row is None else {"row": row}) | content)
+    elif isinstance(answer, Explanation) and reader is not None:
+        reader.print_explanation(answer)
     else:
         typer.echo(output.printable(str(answer)))
         if isinstance(answer, Counterexample):
             pair = [("one", answer.example)] + ([] if answer.other is None else [("other", answer.other)])
-            rows = [(which, str(e.answer), " ".join(f"{n}={_said(v)}" for n, v in _few(e.row))) for which, e in pair]
+            rows = [(which, str(e.answer), " ".join(f"{n}={said(v)}" for n, v in _few(e.row))) for which, e in pair]
             output.print_table(("", "answer", "features"), rows)
         if isinstance(answer, Proved) and answer.certificate is not None:
             typer.echo(f"certificate {answer.certificate}; check it with: gatefit verify --check {answer.certificate}")
@@ -307,33 +320,6 @@ def _few(row: dict[str, Any]) -> list[tuple[str, Any]]:
     """The features of a row; of many, those that are not 0."""
     shown = list(row.items())
     return shown if len(shown) <= 40 else [(name, value) for name, value in shown if value][:40]
-
-
-def _said(value: Any) -> str:
-    return "missing" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def _print_explanation(answer: Any) -> None:
-    from gatefit.circuit.verify import Counterexample
-
-    because = [condition.text for condition in answer.because] or ["whatever the features are"]
-    needed = "each is needed" if answer.minimal else "not shown that each is needed: raise --timeout"
-    if answer.because:
-        how = f"{len(because)} of {answer.features} features force it whatever the others are; {needed}"
-    else:
-        how = "no input is answered otherwise"
-    pairs = [("answer", str(answer.answer)), *(("because" if not i else "and", text) for i, text in enumerate(because))]
-    pairs.append(("proof", f"{how} ({answer.proof.method})"))
-    other = answer.why_not
-    if isinstance(other, Counterexample):
-        changed = ", ".join(f"{name} {_said(old)} -> {_said(new)}" for name, (old, new) in other.changed.items())
-        near = "no smaller change does" if other.nearest else "a smaller change is not excluded"
-        pairs.append(("why not", f"{changed} gives {other.example.answer} ({near})"))
-    elif other is not None:
-        pairs.append(("why not", str(other)))
-    if answer.proof.certificate is not None:
-        pairs.append(("certificate", str(answer.proof.certificate)))
-    output.print_pairs([*pairs, ("time", output.duration(answer.seconds))])
 
 
 def _file(more: list[str], question: str) -> str:

@@ -18,7 +18,7 @@ def harden_run(folder: Path) -> Circuit:
     own = read_own_run(folder)
     if own is not None:
         trained = harden(load_network(folder / "model.safetensors"), own.classes)
-        return replace(trained, metadata={**trained.metadata, **own.metadata()})
+        return stamped(trained, own.metadata())
     trained = harden(load_network(folder / "model.safetensors"))
     entries = {
         "gatefit": VERSION,

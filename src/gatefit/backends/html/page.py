@@ -1,6 +1,7 @@
 """A circuit as one HTML page that needs nothing else: the gates are inside, and run in the browser by bit operations.
 
     model     JSON: gates, wiring and outputs as typed arrays in base64; readout, names, controls, samples
+    proofs    what was proved about the samples when the page was written, where that was asked for
     script    the files of assets, one after the other, in one function
     policy    default-src 'none'; only this script and this style, named by their SHA-256, may be used
 
@@ -13,7 +14,7 @@ import hashlib
 import json
 import re
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -26,9 +27,12 @@ from gatefit.circuit.provenance import origin_lines
 from gatefit.circuit.readout import Readout
 from gatefit.gates import Gate
 
+if TYPE_CHECKING:
+    from gatefit.backends.html.proofs import Progress
+
 SCRIPTS: Final = (
-    "bits.js", "encode.js", "why.js", "theme.js", "pad.js", "grid.js", "form.js", "answer.js", "reasons.js",
-    "layout.js", "draw.js", "view.js", "words.js", "inspect.js", "app.js",
+    "bits.js", "encode.js", "why.js", "theme.js", "pad.js", "grid.js", "form.js", "answer.js", "proofs.js",
+    "reasons.js", "layout.js", "draw.js", "view.js", "words.js", "inspect.js", "app.js",
 )  # fmt: skip
 """The files of the script, each of which uses only those before it when it is read."""
 
@@ -43,6 +47,9 @@ def to_html(
     samples: Samples | None = None,
     view: View = "auto",
     image_shape: ImageShape | None = None,
+    why: float | None = None,
+    tolerance: float | None = None,
+    progress: "Progress | None" = None,
 ) -> str:
     """The circuit as one page.
 
@@ -52,7 +59,15 @@ def to_html(
         view: how inputs are set: ``"image"`` to draw, ``"table"`` for controls, ``"bits"`` for toggles; ``"auto"``
             takes unnamed numeric features that fill a square for an image, named ones for a table.
         image_shape: (rows, columns, channels) of an image that is not square.
+        why: prove about each sample what forces its answer, how many features cannot change it and what would, in
+            about so many seconds each; what is not decided then is shown as undecided.
+        tolerance: with ``why``, of a regression: the values that count as the same answer.
+        progress: with ``why``, told after each sample how many of them are done.
     """
+    if why is None and tolerance is not None:
+        raise ValueError("tolerance says what proofs are about; ask for them with why=seconds, or leave it out")
+    if why is not None and samples is None:
+        raise ValueError("why=seconds proves something about each sample of the page, and there are none; give samples")
     shown, shape = page_inputs.choose_view(circuit, view, image_shape)
     if samples is not None:
         samples = _checked(samples, circuit)
@@ -69,6 +84,7 @@ def to_html(
         "names": None if shown == "image" else list(bit_names(circuit)),
         "input": inputs,
         "samples": None if samples is None else {"labels": _labels(samples, circuit), **rows},
+        "proofs": None,
         "kinds": [
             {"name": gate.name, "formula": gate.formula, "kind": gate.kind.value, "a": gate.depends_on_a,
              "b": gate.depends_on_b}
@@ -77,6 +93,12 @@ def to_html(
         "notes": [*notes, *_missing_names(circuit)],
         "metadata": dict(sorted(circuit.metadata.items())),
     }  # fmt: skip
+    if why is not None and samples is not None:
+        from gatefit.backends.html.proofs import Places, prove_samples
+
+        controls = page_inputs.controls(circuit, samples) if inputs["kind"] == "table" else None
+        places = Places(circuit, shape, controls)
+        model["proofs"] = prove_samples(circuit, samples, places, seconds=why, tolerance=tolerance, progress=progress)
     return _page(title, model, origin_lines(circuit))
 
 

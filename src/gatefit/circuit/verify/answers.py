@@ -167,7 +167,8 @@ class Explanation(Answer):
     """The nearest counterexample, where it was asked for."""
 
     def __str__(self) -> str:
-        said = " and ".join(condition.text for condition in self.because)
+        texts = [condition.text for condition in self.because]
+        said = (", and " if any(" or " in text for text in texts) else " and ").join(texts)
         verb = "forces" if len(self.because) == 1 else "force"
         return f"{said} {verb} {self.answer}" if said else f"whatever the features are, the answer is {self.answer}"
 

@@ -114,7 +114,7 @@ class App {
     this.view.update({ words: this.words, scores: this.answer.scores, answer });
     this.source.draw();
     this.drawSeen();
-    this.reasons.update(this.values, empty);
+    this.reasons.update(this.values, empty, this.bits);
   }
 
   drawSeen() {
@@ -151,6 +151,7 @@ class App {
   }
 
   start() {
+    if (this.model.proofs) this.reasons.proofs.learn(this.model.samples.labels.map((_, i) => this.sample(i)));
     if (this.model.samples) this.source.setValues(this.sample(0));
     this.evaluate();
     followTheme(byId("theme"), () => this.redraw());
@@ -174,6 +175,8 @@ window.gatefit = {
   set: (values) => { app.source.setValues(values); app.changed.flush(); return app.answer.answer; },
   select: (choice) => app.select(choice),
   findings: () => (app.reasons.ready ? app.reasons.findings : null),
+  /** What is proved about the input: how many changes do not matter, what forces the answer, what is nearest. */
+  proved: () => app.reasons.proofs.state,
   place: (node) => app.view.screen(node),
   /** The least milliseconds that one evaluation, one "why" and one drawing take. */
   measure: (repeats = 20) => {

@@ -1,4 +1,4 @@
-/* "Why": what single changes would do, as a heat map over the pixels or as a list of features. */
+/* "Why": what is proved, and what single changes would do, as a heat map over the pixels or as a list of features. */
 const LISTED = 12;
 
 class Reasons {
@@ -10,7 +10,8 @@ class Reasons {
     this.list = element("ol", { className: "reasons" });
     this.found = element("div", { className: "found", "aria-live": "polite" });
     this.isImage = model.input.kind === "image";
-    root.append(this.headline);
+    this.proofs = new Proofs(root, model, circuit, features, this.whatIf, onTry);
+    root.append(element("h3", {}, "Single changes"), this.headline);
     if (this.isImage) {
       this.map = element("canvas", { className: "map", role: "img", "aria-label": "Heat map of the pixels" });
       this.map.style.aspectRatio = `${model.input.columns} / ${model.input.rows}`;
@@ -25,7 +26,7 @@ class Reasons {
   }
 
   /** Ask again about new values; where nothing is drawn there is nothing to ask. */
-  update(values, empty) {
+  update(values, empty, bits) {
     this.stop();
     this.values = Array.from(values);
     this.found.replaceChildren();
@@ -33,10 +34,13 @@ class Reasons {
     this.empty = empty;
     if (this.seek) this.seek.disabled = empty;
     if (empty) {
+      this.proofs.clear();
       this.headline.textContent = "Nothing is drawn yet.";
       this.list.replaceChildren();
       return this.draw();
     }
+    this.proofs.update(this.values, bits);
+    this.proofs.draw();
     this.stop = inSlices(this.whatIf.sweep(this.values), (result) => this.show(result));
   }
 
@@ -49,10 +53,12 @@ class Reasons {
     const many = `${one}s`;
     this.headline.textContent = this.circuit.readout.affine
       ? `What the value would be if one ${one} were different.`
-      : flipping === 0 ? `No single ${one} can change this answer.`
-        : `${flipping} of ${findings.length} ${findings.length === 1 ? one : many} can change this answer alone.`;
+      : flipping === 0 && this.whatIf.extremes ? `Neither the lowest nor the highest value of any ${one} alone changes this answer.`
+        : flipping === 0 ? `No single ${one} can change this answer.`
+          : `${flipping} of ${findings.length} ${findings.length === 1 ? one : many} can change this answer alone.`;
     this.draw();
     this.fill();
+    this.proofs.singles(flipping, answer);
   }
 
   /** The features that matter most, in words. */
@@ -89,6 +95,7 @@ class Reasons {
   }
 
   draw() {
+    this.proofs.draw();
     if (!this.map || !(this.ready || this.empty)) return;
     const { rows, columns, channels } = this.model.input;
     const { width, height, ratio } = fitCanvas(this.map);
@@ -134,6 +141,7 @@ class Reasons {
 
   search() {
     this.stop();
+    this.proofs.stop();
     this.found.replaceChildren(element("p", { className: "hint" }, "searching …"));
     this.stop = inSlices(this.whatIf.counterfactual(this.values), (result) => this.showFound(result));
   }

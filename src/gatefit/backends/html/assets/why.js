@@ -4,6 +4,8 @@
  *   gain    by how much it grows at most
  *   flips   the values that change the answer, and to what
  *
+ * and what if two were? Every pair is tried the same way, where there are few enough: that is a proof.
+ *
  * Work is done in slices of a few milliseconds, so that drawing stays smooth; a new input ends the old questions.
  */
 const SLICE_MS = 8;
@@ -86,6 +88,65 @@ class WhatIf {
       if (-change > finding.drop) Object.assign(finding, { drop: -change, worst: alternative });
       if (change > finding.gain) Object.assign(finding, { gain: change, best: alternative });
     });
+  }
+
+  /** For every feature its other values, each with the bits that it changes; those that change none are left out. */
+  changesOf(values) {
+    const { before, after } = this;
+    this.encodeAll(values, before);
+    return this.features.map((feature, f) => {
+      const bits = feature.missing >= 0 ? [...feature.bits, feature.missing] : feature.bits;
+      return feature.alternatives(values[f], false).map((alternative) => {
+        feature.encode(alternative.value, after);
+        return { f, alternative, bits: bits.filter((bit) => before[bit] !== after[bit]) };
+      }).filter((change) => change.bits.length);
+    });
+  }
+
+  /** How many pairs of changes there are, and about how many gates it takes to try them all. */
+  pairCost(values) {
+    const counts = this.changesOf(values).map((changes) => changes.length);
+    const all = counts.reduce((sum, count) => sum + count, 0);
+    const pairs = (all * all - counts.reduce((sum, count) => sum + count * count, 0)) / 2;
+    return { pairs, work: (pairs / LANES) * (this.circuit.nodes + 8 * LANES * this.circuit.readout.classes) };
+  }
+
+  /** Try every pair of changes of two features; yields after each pass, returns the first that flips the answer. */
+  *pairs(values) {
+    const { circuit, words, before, scores } = this;
+    const { readout } = circuit;
+    const changes = this.changesOf(values);
+    circuit.run(before, words);
+    const answer = argmax(readout.lanes(words, scores, 1), 0, readout.classes);
+    let tried = 0, batch = [];
+    const test = () => {
+      for (let i = 0; i < circuit.inputs; i++) words[i] = -before[i];
+      batch.forEach((pair, lane) => {
+        for (const { bits } of pair) for (const bit of bits) words[bit] ^= 1 << lane;
+      });
+      circuit.evaluate(words);
+      readout.lanes(words, scores, batch.length);
+      tried += batch.length;
+      for (let lane = 0; lane < batch.length; lane++) {
+        const winner = argmax(scores, lane * readout.classes, (lane + 1) * readout.classes);
+        if (winner !== answer) return { tried, winner, changes: batch[lane] };
+      }
+      batch = [];
+      return null;
+    };
+    for (let f = 0; f < changes.length; f++) {
+      for (const one of changes[f]) {
+        for (let g = f + 1; g < changes.length; g++) {
+          for (const other of changes[g]) {
+            if (batch.push([one, other]) < LANES) continue;
+            const found = test();
+            if (found) return found;
+            yield;
+          }
+        }
+      }
+    }
+    return (batch.length && test()) || { tried, winner: answer, changes: null };
   }
 
   setLane(bit, lane, value) {

@@ -1,0 +1,59 @@
+"""docs/questions.md tells the truth: every snippet and command in it runs, in order, and prints what the page says."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from command_line import invoke
+
+PAGE = Path(__file__).parent.parent / "docs" / "questions.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Without what is another number on every machine: seconds."""
+    lines = [" ".join(line.split()) for line in text.strip().splitlines()]
+    return "\n".join(re.sub(r"\d+(\.\d+)?(e-\d+)? s\b", "… s", line) for line in lines)
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    kinds = [kind for kind, _ in BLOCKS]
+    assert set(kinds) == {"python", "sh", "text"}
+    assert kinds.count("text") >= 7
+    for (kind, _), (before, _) in zip(BLOCKS[1:], BLOCKS, strict=False):
+        assert kind != "text" or before in ("python", "sh")  # what is printed stands below what prints it
+
+
+@pytest.mark.outside
+@pytest.mark.data
+def test_the_page_from_fit_to_an_audited_statement(tmp_path, monkeypatch):
+    if not os.environ.get("GATEFIT_DATA"):
+        pytest.skip("needs real data: set GATEFIT_DATA to the folder that holds adult/")
+    pytest.importorskip("dratify")
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    names: dict[str, object] = {}
+    printed = ""
+    for kind, content in BLOCKS:
+        if kind == "python":
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(content, str(PAGE), "exec"), names)
+            printed = output.getvalue()
+        elif kind == "sh":
+            printed = ""
+            for line in content.splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "gatefit"
+                done = invoke(*arguments)
+                assert done.code in (0, 1), (line, done.err)  # 1: a counterexample
+                printed += done.out
+        else:
+            assert plain(printed) == plain(content)
+    assert {path.name for path in tmp_path.iterdir()} == {"adult.gate", "people.csv", "why.svg", "sex", "race"}
