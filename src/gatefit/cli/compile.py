@@ -18,14 +18,16 @@ from gatefit.cli.circuits import (
     true_inputs,
 )
 from gatefit.cli.errors import REFUSED, UserError, user_input
-from gatefit.cli.options import AsJson, Overwrite
+from gatefit.cli.evaluate import file_rows
+from gatefit.cli.options import AsJson, Overwrite, OwnFile, OwnTarget
+from gatefit.cli.own_data import measure_bits, measured_words
 
 if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
 
 COMPILE_EXAMPLE = ("gatefit compile runs/monks --out monks.gate",)
 OPTIMISE_EXAMPLE = ("gatefit optimise monks.gate --out smaller.gate --level 3",)
-PROVE_EXAMPLE = ("gatefit prove monks.gate smaller.gate --certificate proof",)
+PROVE_EXAMPLE = ("gatefit prove monks.gate smaller.gate --certificate proof", "gatefit prove runs/monks")
 
 Level = Annotated[int, typer.Option(min=0, max=3, help="0 nothing, 1 structure, 2 and rewriting, 3 and SAT merging")]
 NoProve = Annotated[bool, typer.Option("--no-prove", help="save without a proof that nothing has changed")]
@@ -47,10 +49,15 @@ def compile_run(
     conflicts: Conflicts = CONFLICTS,
     timeout: Timeout = None,
     certificate: CertificateFolder = None,
+    data: OwnFile = None,
+    target: OwnTarget = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Harden a trained run, optimise its circuit, prove the result equal to what was trained, and save it."""
+    """Harden a trained run, optimise its circuit, prove the result equal to what was trained, and save it.
+
+    With --data the network that was trained and the circuit answer every row of a file of yours too, and are scored.
+    """
     require("torch", "train", "compiling a run")
     from gatefit.training.folder import read_config
     from gatefit.training.harden_run import harden_run
@@ -58,7 +65,10 @@ def compile_run(
     read_config(run)  # What is no run's folder is refused before anything else is said of it.
     out = out or run / "model.gate"
     refuse_existing(out, overwrite)
+    if data is None and target is not None:
+        raise UserError("--target is about --data; give the file too, or leave it out")
     trained = harden_run(run)
+    rows = None if data is None else file_rows(trained, run, data, target)
     circuit, content = optimise_and_prove(
         trained,
         level=0 if no_optimise else level,
@@ -72,7 +82,31 @@ def compile_run(
     if certificate is not None:
         # The certificate speaks of two circuits: keep the one that is not the output beside it.
         trained.save(certificate / "spec.gate")
-    _report(content | _written(out, certificate), as_json)
+    content |= _written(out, certificate)
+    if rows is not None:
+        content["check"] = _checked_rows(run, circuit, *rows)
+    _report(content, as_json)
+
+
+def _checked_rows(run: Path, circuit: "Circuit", x: Any, y: Any) -> dict[str, Any]:
+    """What the circuit reaches on a file, and on how many rows it answers as the network does in torch."""
+    import torch
+
+    from gatefit.circuit.engine import Engine
+    from gatefit.training.runs import load_network
+
+    assert circuit.encoder is not None, "file_rows has refused it"
+    with user_input():
+        bits = circuit.encoder.transform(x)
+    engine = Engine(circuit)
+    with torch.no_grad():
+        scores = load_network(run / "model.safetensors")(torch.from_numpy(bits)).numpy()
+    if circuit.readout.gives_value:
+        mine, theirs = engine.scores(bits)[:, 0].astype("float32"), scores[:, 0].astype("float32")
+        same = abs(mine - theirs) <= 1e-5 * (1 + abs(theirs))
+    else:
+        same = engine.predict(bits) == scores.argmax(axis=1)
+    return {"same_answers": int(same.sum()), **measure_bits(engine, bits, y)}
 
 
 def optimise_file(
@@ -102,8 +136,13 @@ def optimise_file(
 
 
 def prove_files(
-    spec: Annotated[Path, typer.Argument(metavar="A.gate", help="what the scores should be")],
-    impl: Annotated[Path, typer.Argument(metavar="B.gate", help="what is to be proven equal")],
+    spec: Annotated[Path, typer.Argument(metavar="A.gate|RUN", help="what the scores should be: a circuit, or a run")],
+    impl: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[B.gate]", help="what is to be proven equal (of a run: its model.gate)", show_default=False
+        ),
+    ] = None,
     conflicts: Conflicts = CONFLICTS,
     timeout: Timeout = None,
     certificate: CertificateFolder = None,
@@ -112,8 +151,12 @@ def prove_files(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that two circuits have the same scores on every input. Exit code 0: they do, 1: they do not, 2: unknown."""
-    one, two = _load(spec), _load(impl)
+    """Prove that two circuits have the same scores on every input. Exit code 0: they do, 1: they do not, 2: unknown.
+
+    Of a run's folder: that its circuit has those of the network as it was trained, gate by gate.
+    """
+    one, impl = _spec_and_impl(spec, impl)
+    two = _load(impl)
     if check is not None:
         _check(one, two, check, as_json)
         return
@@ -124,6 +167,8 @@ def prove_files(
     verdict, seconds = timed_proof(one, two, conflicts, timeout, certificate, as_json)
     content: dict[str, Any] = {"spec": str(spec), "impl": str(impl), "seconds": seconds}
     if isinstance(verdict, Equivalent):
+        if certificate is not None and spec.is_dir():
+            one.save(certificate / "spec.gate")  # what is proven about is in no other file
         content |= {"verdict": "equivalent", "method": verdict.method, "queries": verdict.queries}
         content["certificate"] = None if certificate is None else str(certificate)
         words, code = f"equivalent: every input gives the same scores ({verdict.method})", 0
@@ -145,6 +190,23 @@ def prove_files(
         typer.echo(f"{words}\ntime {output.duration(seconds)}")
     if code:
         raise typer.Exit(code)
+
+
+def _spec_and_impl(spec: Path, impl: Path | None) -> tuple["Circuit", Path]:
+    """What the scores should be, and the file that is to be proven equal."""
+    if not spec.is_dir():
+        if impl is None:
+            raise UserError(f"prove {spec} equal to what? Name another .gate file, or the folder of a run alone")
+        return _load(spec), impl
+    require("torch", "train", "reading a run")
+    from gatefit.training.folder import read_config
+    from gatefit.training.harden_run import harden_run
+
+    read_config(spec)
+    impl = impl or spec / "model.gate"
+    if not impl.exists():
+        raise UserError(f"{spec} holds no circuit yet; run: gatefit compile {spec}")
+    return harden_run(spec), impl
 
 
 def _check(spec: "Circuit", impl: "Circuit", folder: Path, as_json: bool) -> None:
@@ -180,4 +242,8 @@ def _report(content: dict[str, Any], as_json: bool) -> None:
     written = [("written", f"{content['out']} ({content['bytes']:,} bytes)")]
     if "certificate" in content:
         written.append(("certificate", content["certificate"]))
+    if "check" in content:
+        check = content["check"]
+        same = f"the network's answer on {check['same_answers']:,} of {check['samples']:,} rows"
+        written.append(("on the data", f"{measured_words(check)}; {same}"))
     print_optimisation(content, *written)

@@ -10,7 +10,7 @@ import typer
 from gatefit.cli import output
 from gatefit.cli.circuits import load_circuit, refuse_existing
 from gatefit.cli.errors import UserError, user_input
-from gatefit.cli.options import DataDir, Overwrite
+from gatefit.cli.options import DataDir, Overwrite, OwnFile, OwnTarget
 
 if TYPE_CHECKING:
     from gatefit.backends.html import Samples
@@ -117,6 +117,8 @@ def export(
         typer.Option(help="HTML: data set of the samples (default: the one it was trained on)", show_default=False),
     ] = None,
     data_dir: DataDir = None,
+    data: OwnFile = None,
+    target: OwnTarget = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a circuit as C, Verilog, BLIF, AIGER (binary, if called .aig), DOT, JSON, web page or Arduino sketch."""
@@ -135,18 +137,31 @@ def export(
         ("--view", view, ["html"]),
         ("--dataset", dataset, ["html"]),
         ("--data-dir", data_dir, ["html"]),
+        ("--data", data, ["html"]),
+        ("--target", target, ["html"]),
     ):
         if value is not None and to.value not in formats:
             raise UserError(f"{option} is for --to {' or '.join(formats)}, got --to {to.value}; leave it out")
     if samples is None and (dataset is not None or data_dir is not None):
         raise UserError("--dataset and --data-dir are for --samples; give it too, or leave them out")
+    if samples is None and (data is not None or target is not None):
+        raise UserError("--data and --target are for --samples; give it too, or leave them out")
+    if dataset is not None and data is not None:
+        raise UserError("--dataset names one of gatefit's data sets, --data your own file; leave one of them out")
     if to is Format.arduino:
         _arduino(model, out, overwrite)
         return
     if out is not None:
         refuse_existing(out, overwrite)
     circuit = load_circuit(model)
-    rows = None if samples is None else _test_samples(circuit, model, samples, dataset, data_dir)
+    rows = None
+    if samples is not None:
+        own = data or _own_file(circuit, model)
+        rows = (
+            _own_samples(circuit, model, samples, own, target)
+            if own is not None and dataset is None
+            else _test_samples(circuit, model, samples, dataset, data_dir)
+        )
     writers: dict[Format, Callable[[], bytes]] = {
         Format.c: lambda: _c(circuit, name, feature_type or FeatureType.float),
         Format.verilog: lambda: _verilog(circuit, name, pipeline or 0, feature_bits or 0, not no_readout),
@@ -240,6 +255,38 @@ def _test_samples(circuit: "Circuit", path: Path, count: int, dataset: str | Non
     chosen = np.sort(np.concatenate([np.flatnonzero(loaded.y_test == k)[:count] for k in range(loaded.classes)]))
     x = loaded.x_test[chosen]
     return Samples(x if circuit.encoder is not None else loaded.encoder.transform(x), loaded.y_test[chosen])
+
+
+def _own_file(circuit: "Circuit", model: Path) -> Path | None:
+    """The file that a run in its folder was tested with or, where it lies there still, trained on."""
+    if not model.is_dir():
+        return None
+    from gatefit.training.own_run import read_own_run
+
+    run = read_own_run(model)
+    found = None if run is None else Path(run.test or run.data)
+    return found if found is not None and found.exists() else None
+
+
+def _own_samples(circuit: "Circuit", model: Path, count: int, data: Path, target: str | None) -> "Samples":
+    """The first ``count`` rows of each class of a user's file; of a value, rows spread over its range."""
+    import numpy as np
+
+    from gatefit.backends.html import Samples
+    from gatefit.cli.evaluate import file_rows
+    from gatefit.encoders.frames import read_columns
+
+    x, y = file_rows(circuit, model, data, target)
+    if circuit.readout.gives_value:
+        order = np.argsort(y, kind="stable")
+        chosen = np.unique(order[np.linspace(0, len(order) - 1, min(count, len(order))).astype(np.int64)])
+    else:
+        chosen = np.sort(np.concatenate([np.flatnonzero(y == k)[:count] for k in range(circuit.readout.classes)]))
+    columns = read_columns(x.iloc[chosen])
+    read = [columns.read(i, name) for i, name in enumerate(columns.names or ())]
+    if all(column.kind == "number" for column in read):
+        return Samples(np.stack([column.numbers() for column in read], axis=1), y[chosen])
+    return Samples(np.array([column.objects() for column in read], dtype=object).T, y[chosen])
 
 
 def _arduino(model: Path, out: Path | None, overwrite: bool) -> None:

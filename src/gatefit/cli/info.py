@@ -24,6 +24,9 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Show a run's configuration, progress and metrics; or what a circuit is made of and costs."""
+    if model.is_dir() and (model / "data.json").is_file():
+        _own_info(model, as_json)
+        return
     if model.is_dir():
         content = run_info(model)
         if as_json:
@@ -63,6 +66,32 @@ def run_info(folder: Path) -> dict[str, Any]:
         "results": summary(metrics, validated=bool(config.validation_fraction)),
         "metrics": metrics,
     }
+
+
+def _own_info(folder: Path, as_json: bool) -> None:
+    """A run on own data: what it was asked for, and its report."""
+    import msgspec
+
+    from gatefit.cli.own_data import read_report, show_report
+    from gatefit.training.own_run import read_own_run
+
+    own, report = read_own_run(folder), read_report(folder)
+    asked = msgspec.to_builtins(own)
+    finished = (folder / "result.json").exists()
+    if as_json:
+        output.print_json({"folder": str(folder), "finished": finished, "data": asked, "report": report})
+        return
+    given = ", ".join(f"{name}={value}" for name, value in asked["parameters"].items())
+    output.print_pairs(
+        [
+            ("state", "finished" if finished else "stopped or running"),
+            ("data", asked["data"]),
+            ("target", f"{asked['target']} ({asked['task']})"),
+            ("parameters", given),
+        ]
+    )
+    if report:
+        show_report(report)
 
 
 def circuit_info(circuit: "Circuit") -> dict[str, Any]:

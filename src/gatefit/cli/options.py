@@ -20,6 +20,14 @@ from gatefit.training.config import Option, RunConfig, option_of
 DataDir = Annotated[
     Path | None, typer.Option(help="folder with the data sets' files, looked in first", show_default=False)
 ]
+OwnFile = Annotated[
+    Path | None,
+    typer.Option(help="your own data: a .csv, .parquet, .npz or .npy file, or a folder of images", show_default=False),
+]
+OwnTarget = Annotated[
+    str | None, typer.Option(help="--data: the column that was learned (default: as in training)", show_default=False)
+]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="--data: the first line is a sample: columns by order")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace a file that is there")]
 
@@ -58,6 +66,9 @@ def command_line(context: typer.Context) -> str:
         value = given[parameter.name]
         if isinstance(value, bool):
             words += [parameter.opts[0]] if value else []
+        elif isinstance(value, list | tuple):
+            for each in value:
+                words += [parameter.opts[0], str(each)]
         elif parameter.param_type_name == "argument":
             words.append(str(value))
         else:

@@ -23,8 +23,15 @@ EXAMPLE = ("gatefit predict monks.gate data.csv --scores --out predictions.csv",
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.gate|NAME", help="circuit file, or name of a model")],
-    data: Annotated[Path, typer.Argument(metavar="DATA.csv", help="one sample a line; columns are found by name")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL.gate|RUN|NAME", help="circuit file, folder, or name of a model")
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA.csv", help="one sample a line; columns are found by name; or .parquet, .npz, .npy, images"
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
     scores: Annotated[bool, typer.Option("--scores", help="add every class's score, with a header")] = False,
     bits: Annotated[bool, typer.Option("--bits", help="the file holds the circuit's input bits, not features")] = False,
@@ -36,13 +43,14 @@ def predict(
 ) -> None:
     """Predict the class of every line of a CSV file."""
     from gatefit.circuit.file import write_atomically
-    from gatefit.circuit.ir import Circuit
-    from gatefit.cli.tables import Csv, read_bits, read_features
+    from gatefit.cli.circuits import load_circuit
+    from gatefit.cli.tables import read_bits, read_features
+    from gatefit.datasets.own_files import read_table
 
     if out is not None:
         refuse_existing(out, overwrite)
-    circuit = Circuit.load(model)
-    table = Csv(data, header=not no_header)
+    circuit = load_circuit(model)
+    table = read_table(data, header=not no_header)
     with user_input():
         if bits or circuit.encoder is None:
             x = read_bits(table, circuit)

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ class StepRate(ProgressColumn):
 class Bar(Observer):
     """A progress bar with steps a second, loss, accuracy and time left."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, score: Callable[[float], str] = percent) -> None:
+        self._score = score
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -63,7 +64,7 @@ class Bar(Observer):
 
     def started(self, config: RunConfig, network: nn.Module, state: TrainingState) -> None:
         """Show the bar, from the step that the run resumes at."""
-        accuracy = percent(deployed(state.metrics[-1], "test")) if state.metrics else "-"
+        accuracy = self._score(deployed(state.metrics[-1], "test")) if state.metrics else "-"
         self._progress.update(
             self._task, total=config.steps, completed=state.step, held_out=config.held_out, accuracy=accuracy
         )
@@ -78,7 +79,7 @@ class Bar(Observer):
 
     def evaluated(self, state: TrainingState, network: nn.Module, metrics: dict[str, Any]) -> None:
         """A new accuracy."""
-        self._progress.update(self._task, accuracy=percent(deployed(metrics, "test")))
+        self._progress.update(self._task, accuracy=self._score(deployed(metrics, "test")))
         self._draw(state)
 
     def finished(self, state: TrainingState, network: nn.Module) -> None:
@@ -98,7 +99,8 @@ class Bar(Observer):
 class Lines(Observer):
     """One line an evaluation."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, score: Callable[[float], str] = percent) -> None:
+        self._score = score
         self._console, self._steps, self._held_out = console, 0, "test"
         self._last_time, self._last_step = 0.0, 0
 
@@ -118,7 +120,7 @@ class Lines(Observer):
         now = time.monotonic()
         rate = (state.step - self._last_step) / max(1e-9, now - self._last_time)
         self._last_time, self._last_step = now, state.step
-        train, held_out = (percent(deployed(metrics, name)) for name in ("train", "test"))
+        train, held_out = (self._score(deployed(metrics, name)) for name in ("train", "test"))
         self._console.print(
             f"step {state.step}/{self._steps}  loss {metrics['loss']:.4f}  train {train}  {self._held_out} {held_out}  "
             f"{rate:.1f} steps/s  {duration((self._steps - state.step) / rate)} left"
@@ -160,14 +162,17 @@ class TensorBoard(Observer):
 
 
 @contextlib.contextmanager
-def shown(console: Console, *, quiet: bool) -> Iterator[list[Observer]]:
-    """The observers that show a run on ``console``: a bar on a terminal, else lines; none where it is to be quiet."""
+def shown(console: Console, *, quiet: bool, score: Callable[[float], str] = percent) -> Iterator[list[Observer]]:
+    """The observers that show a run on ``console``: a bar on a terminal, else lines; none where it is to be quiet.
+
+    ``score`` writes what is reached: an accuracy, unless it says otherwise.
+    """
     if quiet:
         yield []
     elif not console.is_terminal:
-        yield [Lines(console)]
+        yield [Lines(console, score)]
     else:
-        bar = Bar(console)
+        bar = Bar(console, score)
         try:
             yield [bar]
         finally:

@@ -51,7 +51,11 @@ def synth(
     no_route: Annotated[bool, typer.Option("--no-route", help="count only; do not place and route")] = False,
     vectors: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="simulate these samples (default: the test set)", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="simulate these samples, a .csv, .parquet, .npz or .npy file or images (default: the test set)",
+            show_default=False,
+        ),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="samples to simulate, at most")] = 200,
     router: Annotated[
@@ -163,7 +167,8 @@ def _vectors(
     """Input bits to simulate, the input port's values where it takes features, and where they come from."""
     import numpy as np
 
-    from gatefit.cli.tables import Csv, read_bits, read_features
+    from gatefit.cli.tables import read_bits, read_features
+    from gatefit.datasets.own_files import read_table
     from gatefit.hardware.vectors import edge_features, feature_matrix, pack_features
 
     rng = np.random.default_rng(seed)
@@ -179,12 +184,14 @@ def _vectors(
             require_carried(encoder, feature_bits)
     if file is not None:
         with user_input():
-            table = Csv(file)
+            table = read_table(file)
             x = read_bits(table, circuit) if encoder is None else read_features(table, encoder)
         source = str(file)
     else:
         try:
-            name, options = dataset_of(circuit, model, None, "give samples with --vectors FILE.csv")
+            name, options = dataset_of(
+                circuit, model, None, "give samples with --vectors FILE.csv", "give it with --vectors FILE"
+            )
             data = load(name, data_dir, options, quiet=True)
             encoder = encoder or data.encoder
             x, source = data.x_test, f"test set of {name}"

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from gatefit.cli import output
 from gatefit.cli.datasets import load
 from gatefit.cli.errors import UserError, check_choice, user_input
 from gatefit.cli.options import AsJson, DataDir, command_line, given_options, with_config_options
+from gatefit.cli.own_data import OWN, Session, request_of, resume_own, train_own
 from gatefit.training.budget import budgeted
 from gatefit.training.config import RunConfig
 
@@ -21,12 +23,21 @@ if TYPE_CHECKING:
     from gatefit.training.runs import Run
 
 EXAMPLE = (
+    "gatefit train --data people.csv --target income --out income",
+    "gatefit train --data people.csv --target income --column age=thresholds:16 --column name=drop --look",
     "gatefit train --dataset monks-2 --width 136 --depth 6 --steps 10000 --out runs/monks",
     "gatefit train --dataset mnist --thresholds 3 --max-gates 4000",
     "gatefit train --resume runs/monks",
     "gatefit train --resume runs/monks --steps 20000",
     "torchrun --nproc-per-node 2 -m gatefit.cli train --dataset mnist --width 64000",
 )
+
+
+class Task(str, Enum):
+    """What a target is."""
+
+    classification = "classification"
+    regression = "regression"
 
 
 @with_config_options
@@ -41,6 +52,53 @@ def train(
             help="go on with the run in this folder, by its own config.json; with --steps, to more", show_default=False
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="your own data: a .csv, .parquet, .npz or .npy file, or a folder of images with a folder a class",
+            rich_help_panel="Own data",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="the column to learn", rich_help_panel="Own data", show_default=False)
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(help="a file of rows to test on, and not to learn from", rich_help_panel="Own data"),
+    ] = None,
+    test_fraction: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.9,
+            help="the part of the rows that is kept apart to test on (default: 0.2)",
+            rich_help_panel="Own data",
+            show_default=False,
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=ENCODING",
+            help="how a column is encoded: thresholds:16, category, category:20, bits or drop; any number of times",
+            rich_help_panel="Own data",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        Task | None,
+        typer.Option(help="what the target is (default: as it looks)", rich_help_panel="Own data", show_default=False),
+    ] = None,
+    no_header: Annotated[
+        bool,
+        typer.Option(
+            "--no-header", help="the first line is a sample: columns are x0, x1, ...", rich_help_panel="Own data"
+        ),
+    ] = False,
+    look: Annotated[
+        bool, typer.Option("--look", help="only look at the data: train nothing", rich_help_panel="Own data")
+    ] = False,
     max_gates: Annotated[
         int | None,
         typer.Option(min=1, help="learned wiring of so many live gates at most, all voting", show_default=False),
@@ -58,6 +116,8 @@ def train(
 ) -> None:
     """Train a network. A run that was stopped goes on from its last checkpoint; a finished one is shown.
 
+    --data trains on your own file with the estimators' defaults; --dataset has the paper's.
+
     With more --steps a run in its folder goes on to them, if its learning rate is constant.
 
     --max-gates and --max-luts choose the widest network that fits, and how it is trained where no option says.
@@ -65,6 +125,19 @@ def train(
     Started by torchrun, the processes share the batches of one run.
     """
     require("torch", "train", "training")
+    session = Session(out, threads, as_json, quiet, tensorboard, look)
+    if data is not None and resume is None:
+        train_own(context, request_of(context), session)
+        return
+    from gatefit.training.own_run import read_own_run
+
+    if resume is not None and (own := read_own_run(resume)) is not None:
+        resume_own(context, resume, own, session)
+        return
+    stray = [name for name in OWN if name in given_options(context)]
+    if stray:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in stray)
+        raise UserError(f"{names} is about your own data; say which with --data FILE, or leave it out")
     from gatefit.training.folder import default_folder
     from gatefit.training.parallel import process_group
 

@@ -57,6 +57,9 @@ class Encoder(ABC):
     kind: ClassVar[str]
     """The name of this encoder in specifications and in ``ENCODERS``."""
 
+    fit_parameters: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the constructor that only ``fit`` asks for: no file keeps them, the fitted state has it all."""
+
     takes_missing: ClassVar[bool] = False
     """Whether ``transform`` has a place for missing values; else it refuses them."""
 
@@ -148,7 +151,9 @@ class Encoder(ABC):
         return {
             "kind": self.kind,
             "parameters": {
-                name: list(value) if isinstance(value, tuple) else value for name, value in self.parameters().items()
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in self.parameters().items()
+                if name not in self.fit_parameters
             },
             "state": {
                 "features": self.features,
@@ -181,7 +186,11 @@ class Encoder(ABC):
     __hash__ = None  # type: ignore[assignment]  # mutable: fit changes what it equals
 
     def __repr__(self) -> str:
-        arguments = (f"{name}={_brief(value)}" for name, value in self.parameters().items())
+        arguments = (
+            f"{name}={_brief(value)}"
+            for name, value in self.parameters().items()
+            if value is not None or name not in self.fit_parameters
+        )
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     def _without_ranges(self) -> dict[str, Any]:

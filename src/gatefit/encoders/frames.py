@@ -285,6 +285,52 @@ Frame: TypeAlias = Columns | Matrix
 """Samples by features, with the features' names if they have any."""
 
 
+class NamedColumns(Mapping[str, Any]):
+    """Columns by name with a number of rows: a data frame for where no library of data frames is installed.
+
+    ``columns[name]`` is a column, ``columns.iloc[rows]`` some of the rows.
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = dict(columns)
+        lengths = {len(column) for column in self._columns.values()}
+        if len(lengths) != 1:
+            raise ValueError(f"a table needs columns of one length, got lengths {sorted(lengths)}")
+        (rows,) = lengths
+        self.shape = (rows, len(self._columns))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return f"<NamedColumns: {self.shape[0]} rows of {', '.join(self._columns)}>"
+
+    @property
+    def iloc(self) -> "_Rows":
+        """The rows, to be chosen from: ``columns.iloc[rows]``."""
+        return _Rows(self)
+
+
+class _Rows:
+    def __init__(self, columns: NamedColumns) -> None:
+        self._columns = columns
+
+    def __getitem__(self, rows: Any) -> NamedColumns:
+        return NamedColumns({name: _some(column, rows) for name, column in self._columns.items()})
+
+
+def _some(column: Any, rows: Any) -> Any:
+    if isinstance(column, list) and not isinstance(rows, slice):
+        return [column[i] for i in np.arange(len(column))[rows].tolist()]
+    return take(column, rows)
+
+
 def read_columns(x: Any) -> Columns:
     """``x`` as columns: a data frame, a mapping of names to columns, or a two-dimensional array."""
     if is_frame(x):

@@ -59,7 +59,8 @@ def encoder_from_spec(spec: Any) -> Encoder:
             f"unknown encoder kind {kind!r:.80}; known are {', '.join(ENCODERS)}; an encoder of your own is made known "
             f"with gatefit.encoders.register_encoder before loading"
         )
-    parameters = specs.fields(spec["parameters"], parameter_names(ENCODERS[kind]), f"the parameters of {kind}")
+    known = [name for name in parameter_names(ENCODERS[kind]) if name not in ENCODERS[kind].fit_parameters]
+    parameters = specs.fields(spec["parameters"], known, f"the parameters of {kind}")
     try:
         encoder = ENCODERS[kind](**parameters)
     except TypeError as error:

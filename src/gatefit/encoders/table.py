@@ -31,6 +31,9 @@ from gatefit.encoders.frames import Column, Columns, is_missing, read_columns
 
 _PLANS: Final = 16
 """Layouts of tables that are kept ready."""
+AUTO_THRESHOLDS: Final = 15
+CHOICES: Final = ("thresholds", "category", "bits")
+"""How a column can be encoded."""
 
 
 class CodedColumns(Encoder):
@@ -145,21 +148,42 @@ class Table(CodedColumns):
         categorical: columns of numbers to be taken as categories, by name or position.
         numeric: columns of categories to be taken as numbers, by name or position; their values must be numbers.
         max_categories: of a column with more categories than this, the most frequent ones are kept.
+        columns: how single columns are encoded, by name: "thresholds:16" or "thresholds" (numbers), "category" or
+            "category:20" (the 20 most frequent ones), "bits" (true and false, 0 and 1). It matters to ``fit`` alone.
+
+    ``thresholds="auto"`` is 15, and in an estimator what the estimator finds for the table.
     """
 
     kind = "table"
+    fit_parameters = ("columns",)
 
     def __init__(
         self,
-        thresholds: int = 15,
+        thresholds: int | str = 15,
         categorical: Sequence[str | int] | None = None,
         numeric: Sequence[str | int] | None = None,
         max_categories: int = 256,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
-        self.thresholds = specs.integer(thresholds, 1, 2**16, "Table(thresholds=...)")
+        if thresholds != "auto":
+            specs.integer(thresholds, 1, 2**16, "Table(thresholds=...)")
+        self.thresholds = thresholds
         self.max_categories = specs.integer(max_categories, 1, 2**24, "Table(max_categories=...)")
         self.categorical = _references(categorical, "categorical")
         self.numeric = _references(numeric, "numeric")
+        self.columns = None if columns is None else dict(columns)
+        self._choices = {name: column_choice(word, name) for name, word in (columns or {}).items()}
+
+    @property
+    def most_thresholds(self) -> int:
+        """Thresholds that a column of numbers gets at most, where ``columns`` does not say otherwise."""
+        return AUTO_THRESHOLDS if isinstance(self.thresholds, str) else self.thresholds
+
+    def to_spec(self) -> dict[str, Any]:
+        """The fitted encoder as a dictionary of numbers, strings, lists and None: exact in JSON."""
+        spec = super().to_spec()
+        spec["parameters"]["thresholds"] = self.most_thresholds
+        return spec
 
     def _learn(self, frame: Columns, names: tuple[str, ...]) -> tuple[ColumnCode, ...]:
         if frame.samples == 0:
@@ -169,6 +193,10 @@ class Table(CodedColumns):
         if categorical & numeric:
             both = ", ".join(names[i] for i in sorted(categorical & numeric))
             raise ValueError(f"columns given as both categorical and numeric: {both}")
+        if unknown := [name for name in self._choices if name not in names]:
+            raise ValueError(
+                f"columns names what is not there: {', '.join(unknown)}; the columns are {', '.join(names)}"
+            )
         return tuple(
             self._fit_column(frame.read(i, name), categorical=i in categorical, numeric=i in numeric)
             for i, name in enumerate(names)
@@ -177,11 +205,37 @@ class Table(CodedColumns):
     def _fit_column(self, column: Column, *, categorical: bool, numeric: bool) -> ColumnCode:
         if column.kind == "empty":
             return ConstantCode()
+        if column.name in self._choices:
+            return self._fit_chosen(column, *self._choices[column.name])
         if categorical or (column.kind == "category" and not numeric):
             return drop_constant(fit_categories(column, self.max_categories), column)
         if column.kind == "boolean" and not numeric:
             return fit_boolean(column)
-        return fit_numbers(column, self.thresholds)
+        return fit_numbers(column, self.most_thresholds)
+
+    def _fit_chosen(self, column: Column, kind: str, count: int | None) -> ColumnCode:
+        if kind == "category":
+            return drop_constant(fit_categories(column, count or self.max_categories), column)
+        if kind == "thresholds":
+            return fit_numbers(column, count or self.most_thresholds)
+        values = column.numbers()
+        present = values[~column.mask()]
+        if wrong := [value for value in np.unique(present).tolist() if value not in (0, 1)]:
+            raise ValueError(f"column {column.name!r} as bits needs 0 and 1 or true and false, got {wrong[0]:g}")
+        return fit_boolean(Column(column.name, "boolean", values == 1, column.mask()))
+
+
+def column_choice(word: object, name: str) -> tuple[str, int | None]:
+    """How a column is to be encoded, and in how many bits: "thresholds:16" as ("thresholds", 16)."""
+    kind, _, number = word.partition(":") if isinstance(word, str) else ("", "", "")
+    kind = {"bit": "bits", "categories": "category", "threshold": "thresholds"}.get(kind, kind)
+    count = int(number) if number.isascii() and number.isdigit() else None
+    counted = kind in ("thresholds", "category")
+    if kind not in CHOICES or (number and not (counted and count)) or (str(word).endswith(":")):
+        raise ValueError(f"column {name!r} can be {', '.join(CHOICES)}, thresholds:N or category:N; got {word!r}")
+    if count is not None:
+        specs.integer(count, 1, 2**16, f"column {name!r}: {kind}")
+    return kind, count
 
 
 def _references(columns: Sequence[str | int] | None, argument: str) -> tuple[str | int, ...] | None:

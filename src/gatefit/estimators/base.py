@@ -27,7 +27,7 @@ from gatefit.datasets.splits import stratified_split
 from gatefit.encoders import Encoder
 from gatefit.encoders.frames import take
 from gatefit.estimators.deployment import Deployment
-from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation
+from gatefit.estimators.evaluation import MOST_EVALUATED, SampledEvaluation, keep_so_far, measured_on
 from gatefit.estimators.export import export_circuit
 from gatefit.estimators.growth import Fitted, grown
 from gatefit.estimators.inputs import accepts_missing, encoded_batches, fit_encoder, read_features
@@ -37,6 +37,7 @@ from gatefit.estimators.recipes import Recipe, batch_size_of, recipe_of, thresho
 from gatefit.estimators.relevance import preferred_bits
 from gatefit.estimators.training_set import training_set
 from gatefit.estimators.unfitted import JUDGED_STEPS, warn_unfitted
+from gatefit.estimators.watch import Watch
 from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout, check_groups
 from gatefit.training.budget import Size, largest_size
@@ -59,6 +60,8 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     _deployment: Deployment
     _made_from: dict[str, Any]
+    watch: Watch | None = None
+    """Who watches a fit and may stop it; no parameter: it changes nothing of what is trained."""
 
     def __init__(
         self,
@@ -185,10 +188,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             X, targets, weights, strata = take(X, kept), targets[kept], weights[kept], strata[kept]
         known = self._made_from.get("wiring") if continues and is_auto(self.wiring) else None
         wiring = known or wiring_of(self.wiring, targets)
-        thresholds = self.thresholds
-        if is_auto(thresholds):
-            thresholds = thresholds_of(wiring, len(kept), X.shape[1])
-        encoder = self.encoder_ if continues else fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
+        encoder = self.encoder_ if continues else self.planned_encoder(X, targets, classes=classes)
         if encoder.bits == 1 and is_auto(self.wiring) and not continues:
             wiring = wiring_of("fixed", targets)  # a choice of one node is none
         apart = self._validation_rows(strata, seed)
@@ -205,6 +205,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
             seen = np.setdiff1d(np.arange(len(bits)), [] if apart is None else apart)
             preferred = preferred_bits(encoder, bits, targets, seen)
         class_names = () if labels is None else tuple(str(label) for label in labels.tolist())
+        watch = self.watch or Watch()
+        if watch.held_out is not None and not validated:
+            measured = measured_on(measured, encoder.transform(watch.held_out[0]), self._targets(watch.held_out[1]))
 
         def fitted(size: Size) -> Fitted:
             """A network of this size, trained; or the one that is there, trained on."""
@@ -222,9 +225,23 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
                 network = new_network(config, encoder, classes, class_names, ends, preferred, readout=readout)
             else:
                 network = own_network(self.network, encoder, classes, class_names, seed)
-            observers = [ProgressLines(validated=validated)] if self.verbose else []
+            lines = [ProgressLines(validated=validated)] if self.verbose else []
             strategy = SampledEvaluation(measured)
-            result = train(config, network, data, observers=observers, threads=self.threads, strategy=strategy)
+            folder = watch.checkpoints
+            if folder is not None and self.max_gates is not None:
+                folder = folder / f"width-{size.width}"
+            result = train(
+                config,
+                network,
+                data,
+                folder=folder,
+                observers=[*lines, *watch.observers],
+                should_stop=watch.should_stop,
+                threads=self.threads,
+                strategy=strategy,
+            )
+            if not result.finished:
+                keep_so_far(network, result.state, measured)
             reached = result.state.best_score if validated else result.state.metrics[-1]["train_hard"]
             return Fitted(network, seed, result.state.metrics, result.state.step, made, reached)
 
@@ -233,9 +250,9 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         if self.max_gates is not None and self.max_luts is None and not self.warm_start:
             # What is trained further may be optimised less: then only what surely fits will do.
             widest = Size(recipe.width, size.depth, size.votes)
-            fit = grown(fit, fitted, size, widest, classes, self.max_gates)
+            fit = grown(fit, fitted, size, widest, classes, self.max_gates, watch.should_stop)
         self._finish(fit, recipe, data, measured)
-        if fit.steps >= JUDGED_STEPS:
+        if fit.steps >= JUDGED_STEPS and not watch.should_stop():
             weighted = bool(weights.max() > weights.min())
             warn_unfitted(fit.metrics[-1], measured.train_targets, weighted=weighted, stacklevel=4)
         log = [history_row(row, validated=validated, after=done) for row in fit.metrics]
@@ -243,6 +260,17 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = done + fit.steps
         self.encoder_, self.network_, self._made_from = encoder, fit.network, fit.made
         self._deployment = Deployment(fit.network, self.threads, labels=labels, proof_seconds=proof_seconds)
+
+    def planned_encoder(self, X: Any, targets: Num[np.ndarray, " samples"], *, classes: int) -> Encoder:
+        """The encoder that ``fit`` would fit to these samples; ``targets`` are class numbers, or values (one class)."""
+        thresholds = self.thresholds
+        if is_auto(thresholds):
+            thresholds = thresholds_of(wiring_of(self.wiring, targets), X.shape[0], X.shape[1])
+        return fit_encoder(self.encoder, thresholds, X, tails=classes == 1)
+
+    def _targets(self, y: Any) -> Num[np.ndarray, " samples"]:
+        """Class numbers or values as the network is trained on them."""
+        return np.asarray(y, dtype=np.int64)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""
@@ -286,7 +314,7 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> RunConfig:
         steps = self._whole_or("steps", recipe.steps)
         if is_auto(self.evaluate_every):
-            every = max(1, steps // 20) if validated or self.verbose else steps
+            every = max(1, steps // 20) if validated or self.verbose or self.watch is not None else steps
         else:
             every = self._whole("evaluate_every", 1, "'auto' or ")
         rate = self._number_or("learning_rate", recipe.learning_rate)

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64, Num
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.network import LogicNetwork
 from gatefit.randomness import stream
-from gatefit.training.data import BitSource, TrainingData
+from gatefit.training.checkpoint import TrainingState
+from gatefit.training.data import BitSource, PackedRows, TrainingData
 from gatefit.training.loop import Learner, Strategy, evaluation, loss_of
 from gatefit.training.metrics import scores_of
 
@@ -47,6 +48,23 @@ class SampledEvaluation(Strategy):
                 state.best_score = reached
                 state.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return row
+
+
+def measured_on(
+    measured: TrainingData, bits: Bool[np.ndarray, "samples bits"], targets: Num[np.ndarray, " samples"]
+) -> TrainingData:
+    """The same with other samples in place of the one that stands in for a validation set: they are looked at only."""
+    some = slice(0, MOST_EVALUATED)
+    kind = torch.float32 if targets.dtype.kind == "f" else torch.int64
+    return replace(measured, test=PackedRows(bits[some]), test_targets=torch.as_tensor(targets[some], dtype=kind))
+
+
+def keep_so_far(network: LogicNetwork, state: TrainingState, measured: TrainingData) -> None:
+    """Make a network that was stopped the best one so far, or leave the last; its log ends with what it reaches."""
+    if not state.metrics or state.metrics[-1]["step"] < state.step:
+        evaluation(network, replace(measured, keep_best=False), state)
+    if state.best is not None:
+        network.load_state_dict(state.best)
 
 
 class ChosenRows(BitSource):

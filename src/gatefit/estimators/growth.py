@@ -33,9 +33,17 @@ class Fitted:
 
 
 def grown(
-    fit: Fitted, fitted: Callable[[Size], Fitted], size: Size, widest: Size, classes: int, max_gates: int
+    fit: Fitted,
+    fitted: Callable[[Size], Fitted],
+    size: Size,
+    widest: Size,
+    classes: int,
+    max_gates: int,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Fitted:
     """The best of ``fit``, of ``size``, and wider networks up to ``widest`` that stay within the budget."""
+    if should_stop():
+        return fit
     live = live_gates(fit.network)
     for _ in range(GROWTHS):
         width = min(widest.width, int(CAUTION * size.width * max_gates / max(1, live)) // classes * classes)
@@ -47,6 +55,8 @@ def grown(
         if live > max_gates or wider.reached < fit.reached:
             break
         fit = wider
+        if should_stop():
+            break
     return fit
 
 

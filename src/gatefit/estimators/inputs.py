@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_array, check_consistent_lengt
 from sklearn.utils.validation import validate_data
 
 from gatefit.encoders import Encoder, OneHot, Table
-from gatefit.encoders.frames import is_frame, take
+from gatefit.encoders.frames import NamedColumns, is_frame, take
 from gatefit.estimators.tails import with_tails
 
 ROWS_AT_ONCE = 1 << 26
@@ -34,7 +34,7 @@ def read_features(estimator: Any, x: Any, *, reset: bool, least: int = 1) -> Any
     """
     if not reset and _agrees(estimator, x) and x.shape[0] >= least:
         return x
-    if is_frame(x):
+    if is_frame(x) or isinstance(x, NamedColumns):
         validate_data(estimator, x, reset=reset, skip_check_array=True)
         if x.shape[0] < least:
             raise ValueError(f"{type(estimator).__name__} needs {least} samples or more, got {x.shape[0]}")
@@ -102,9 +102,14 @@ def read_weights(weights: Any, x: Any) -> Float64[np.ndarray, " samples"]:
 
 
 def fit_encoder(encoder: Any, thresholds: Any, x: Any, *, tails: bool = False) -> Encoder:
-    """A new encoder with the parameters of the given one, fitted to ``x``; "auto" resolves ``tails`` if told."""
+    """A new encoder with the parameters of the given one, fitted to ``x``; "auto" resolves ``tails`` if told.
+
+    ``Table(thresholds="auto", ...)`` is "auto" but for what its other parameters say.
+    """
     if isinstance(encoder, str) and encoder == "auto":
-        table = Table(thresholds=thresholds).fit(x)
+        encoder = Table("auto")
+    if type(encoder) is Table and encoder.thresholds == "auto":
+        table = Table(**{**encoder.parameters(), "thresholds": thresholds}).fit(x)
         fitted: Encoder = with_tails(table, x) if tails else table
     elif isinstance(encoder, Encoder):
         fitted = type(encoder)(**encoder.parameters()).fit(x)

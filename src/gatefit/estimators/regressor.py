@@ -176,6 +176,9 @@ class LogicGateRegressor(RegressorMixin, LogicGateEstimator):  # type: ignore[mi
         ends = (intercept + slope * np.array([low, high])) * self._half + self._centre
         readout.range.copy_(torch.as_tensor(ends))
 
+    def _targets(self, y: Any) -> Float64[np.ndarray, " samples"]:
+        return np.asarray((np.asarray(y, dtype=np.float64) - self._centre) / self._half)
+
     def _resume(self, network: LogicNetwork) -> None:
         """Take the readout back from the target's units to those of training."""
         readout = cast(RegressionReadout, network.readout)

@@ -26,12 +26,13 @@ def with_tails(encoder: Table, x: Any) -> Table:
     """The encoder, fitted to ``x``, with thresholds added in the tails of columns that have more values than cuts."""
     spec, frame = encoder.to_spec(), read_columns(x)
     for i, (column, name) in enumerate(zip(spec["state"]["columns"], encoder.feature_names, strict=True)):
-        if column["type"] == "number" and len(column["thresholds"]) >= encoder.thresholds:
+        chosen = name in (encoder.columns or {})
+        if column["type"] == "number" and len(column["thresholds"]) >= encoder.most_thresholds and not chosen:
             numbers = frame.read(i, name).numbers()
             added = tail_thresholds(numbers[~np.isnan(numbers)], np.array(column["thresholds"]))
             column["thresholds"] = sorted({*column["thresholds"], *added.tolist()})
     most = max(len(column.get("thresholds", ())) for column in spec["state"]["columns"])
-    spec["parameters"]["thresholds"] = max(encoder.thresholds, most)
+    spec["parameters"]["thresholds"] = max(encoder.most_thresholds, most)
     fitted = encoder_from_spec(spec)
     assert isinstance(fitted, Table)
     return fitted
