@@ -31,6 +31,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _TIME = re.compile(r"\d[\d,.]* ?(?:ns|µs|ms|s|min|h)\b")
 _DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
 _TOLERANCE, _SLACK = 0.2, 2.0
+NEVER = "(?!)"
+"""A pattern that nothing holds."""
 
 DRIVER = """
 import contextlib, io, json, pathlib, subprocess, sys
@@ -101,8 +103,13 @@ def _dedent(code: str, by: int) -> str:
     return "".join(line[by:] if line[:by].isspace() else line for line in code.splitlines(keepends=True))
 
 
-def run_page(path: Path, folder: Path, first: str = "") -> list[tuple[Block, str]]:
-    """Run a page's blocks in a folder; what each printed. ``first`` is Python that a reader has run before."""
+def run_page(
+    path: Path, folder: Path, first: str = "", languages: tuple[str, ...] = ("sh", "python"), skip: str = NEVER
+) -> list[tuple[Block, str]]:
+    """Run a page's blocks in a folder; what each printed.
+
+    ``first`` is Python that a reader has run before; blocks that hold the pattern ``skip`` are left out.
+    """
     steps, run = [], []
     if first:
         steps.append({"kind": "python", "code": first, "where": "before the page"})
@@ -110,7 +117,7 @@ def run_page(path: Path, folder: Path, first: str = "") -> list[tuple[Block, str
         where = f"{path.name}:{block.line}"
         if block.title is not None:
             steps.append({"kind": "file", "code": block.code, "title": block.title, "where": where})
-        elif block.language in {"sh", "python"} and block.run is not None:
+        elif block.language in languages and block.run is not None and not re.search(skip, block.code):
             kind = "python" if block.language == "python" else "sh"
             steps.append({"kind": kind, "code": block.run, "where": where, "code_expected": block.ends_with})
         else:
