@@ -78,7 +78,6 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.training
 
 docs: $(STAMP)
-	$(INSTALL) '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:

@@ -4,8 +4,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import mean
 
 import pytest
+
+from gatefit import models
+from gatefit.frontier.page import published
+from gatefit.frontier.results import read_results
 
 pytestmark = pytest.mark.outside
 
@@ -48,3 +53,46 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if not target.startswith("http"):
             assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_pictures_are_there_in_the_light_and_in_the_dark():
+    found = re.findall(r'(?:src|srcset)="([^"]+)"', README)
+    assert len(found) == 2
+    assert all((ROOT / path).is_file() for path in found)
+
+
+def test_it_can_be_read_in_a_minute_or_two():
+    assert len(README.splitlines()) <= 120
+
+
+ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| ([\d,]+) \| ([\d.]+) % \| (\d+) min \| (.+) \|$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_the_frontier_is_what_was_measured(row):
+    name, gates, accuracy, minutes, other = row
+    seeds = read_results(ROOT / "results/frontier")[name].seeds
+    assert int(gates.replace(",", "")) == pytest.approx(mean(each["live_gates"] for each in seeds), abs=0.5)
+    assert float(accuracy) == pytest.approx(100 * mean(each["test_accuracy"] for each in seeds), abs=0.0051)
+    assert all(each["threads"] == 1 for each in seeds)
+    assert int(minutes) == pytest.approx(mean(each["processor_seconds"] for each in seeds) / 60, abs=0.5)
+    theirs = {
+        f"{each['accuracy']:g} % with {each['count']:,} ({each['model']})" for each in published() if each["count"]
+    }
+    assert other in theirs
+
+
+def test_the_frontier_is_shown():
+    assert len(ROWS) == README.count("| `mnist-") >= 3
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_model_in_the_picture_is_the_one_that_ships(page):
+    card = models.card("mnist-1k")
+    text = " ".join((ROOT / page).read_text().split())
+    assert re.search(rf"`mnist-1k`(?: at work)?[,:] {card['live_gates']} gates", text)
+
+
+def test_the_home_page_says_what_4000_gates_can():
+    accuracy = mean(each["test_accuracy"] for each in read_results(ROOT / "results/frontier")["mnist-4k"].seeds)
+    assert f"MNIST at {100 * accuracy:.1f} % in 4,000 gates" in (ROOT / "docs/index.md").read_text()

@@ -8,7 +8,6 @@
 """
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Shaped
 
+from gatefit._version import VERSION
 from gatefit.circuit.labels import labels_from_spec
 from gatefit.training.folder import RunFolderError
 
@@ -53,9 +53,9 @@ class OwnRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def metadata(self) -> dict[str, str]:
         """What the circuit says about where it is from: names and digests, no paths."""
         return {
-            "gatefit": version("gatefit"),
-            "data": Path(self.data).name,
-            "data_digest": self.digest,
+            "gatefit": VERSION,
+            "data": self.digest,
+            "data_file": Path(self.data).name,
             "target": self.target,
             "task": self.task,
         }
