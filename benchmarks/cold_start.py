@@ -5,12 +5,12 @@
 
     predict      a circuit of 986 gates is loaded and classifies one image
     prove        a random circuit of 5,000 gates is optimised and proven
-    step         the first step of a training (2 x 2,000 gates, CovJac, batch 128), its evaluation included
+    step         the first step of a training (2 x 2,000 gates, CovJac, batch 128)
     learned      the same with learned wiring
     fit          a short fit of a classifier as its defaults have it, and its circuit
 
-Seconds are of the processor (all threads of the process, from its first instruction on, so that imports count) and of the
-clock. A full cache is what the case itself left there.
+Seconds are of the processor (all threads of the process, from its first instruction on, so that imports count) and of
+the clock. A full cache is what the case itself left there.
 """
 
 import argparse
@@ -39,13 +39,14 @@ def predict() -> None:
 
 def prove() -> None:
     """The first optimisation and proof."""
-    from benchmarks.engine import layered
-    from gatefit.circuit.passes import optimise
+    from gatefit.bench.engine import layered
+    from gatefit.circuit.optimise import optimise
     from gatefit.circuit.prove import Equivalent
     from gatefit.circuit.prove import prove as proven
 
-    circuit = layered(784, 1250, 4, list(range(16)))
-    assert isinstance(proven(circuit, optimise(circuit)), Equivalent)
+    circuit = layered(784, 1250, 4, range(16))
+    smaller, _ = optimise(circuit)
+    assert isinstance(proven(circuit, smaller), Equivalent)
 
 
 def _train(wiring: str) -> None:
@@ -61,7 +62,8 @@ def _train(wiring: str) -> None:
     targets = torch.from_numpy(values[:, :10].argmax(1))
     data = TrainingData(PackedRows(values), targets, PackedRows(values), targets)
     network = LogicNetwork(64, 10, 2000, 2, wiring=wiring)
-    train(RunConfig(dataset="digits", width=2000, depth=2, steps=1, batch_size=128), network, data)
+    config = RunConfig(dataset="digits", width=2000, depth=2, steps=2, evaluate_every=2, batch_size=128)
+    train(config, network, data, should_stop=lambda: True)
 
 
 def step() -> None:
@@ -94,41 +96,18 @@ CASES: Final[dict[str, Callable[[], None]]] = {
 }
 
 
-class _Compiled:
-    """Which functions numba compiles, with the seconds that are their own."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, list[float]] = {}
-        self._open: list[tuple[float, float]] = []
-
-    def notify(self, event: Any) -> None:
-        """A function begins or ends."""
-        now = time.process_time()
-        if event.is_start:
-            self._open.append((now, 0.0))
-            return
-        begun, inner = self._open.pop()
-        if self._open:
-            self._open[-1] = self._open[-1][0], self._open[-1][1] + now - begun
-        function = event.data["dispatcher"].py_func
-        name = f"{function.__module__}.{function.__qualname__}"
-        self.seconds.setdefault(name, []).append(now - begun - inner)
-
-
 def run_here(name: str) -> dict[str, Any]:
     """One case in this process."""
-    from numba.core import event
+    from gatefit.compiled import compilations
 
-    listener = _Compiled()
-    event.Listener.register(_Compiled)
-    event.register("numba:compile", listener)
     begun = time.perf_counter()
-    CASES[name]()
+    with compilations() as compiled:
+        CASES[name]()
     return {
         "processor": time.process_time(),
         "wall": time.perf_counter() - begun,
-        "compiled": sum(map(len, listener.seconds.values())),
-        "functions": listener.seconds,
+        "compiled": sum(map(len, compiled.seconds.values())),
+        "functions": compiled.seconds,
     }
 
 
@@ -153,7 +132,8 @@ def main() -> None:
         print(json.dumps(run_here(options.case[0])))
         return
     rows: dict[str, Any] = {}
-    print("| case | empty cache: processor s | wall s | compiled | full cache: processor s | wall s |\n|---|---|---|---|---|---|")
+    print("| case | empty cache: processor s | wall s | compiled | full cache: processor s | wall s |")
+    print("|---|---|---|---|---|---|")
     for name in options.case or CASES:
         with tempfile.TemporaryDirectory() as cache:
             empty, full = (run_apart(name, cache) for _ in range(2))

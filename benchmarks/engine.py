@@ -11,41 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
 from gatefit.backends.c.native import NativeModel
+from gatefit.bench.engine import LOGIC, layered, least
 from gatefit.circuit.engine import Engine
-from gatefit.circuit.ir import Circuit
-from gatefit.circuit.readout import GroupSum
-from gatefit.gates import Gate
 from gatefit.training.machine import machine
-
-LOGIC = [int(gate) for gate in Gate if gate.depends_on_a and gate.depends_on_b]
-
-
-def layered(inputs: int, width: int, depth: int, gates: list[int], seed: int = 0) -> Circuit:
-    """A random network of equal layers with ten classes."""
-    rng = np.random.default_rng(seed)
-    operands, first, size = [], 0, inputs
-    for _ in range(depth):
-        operands.append(first + rng.integers(0, size, (2, width)))
-        first, size = first + size, width
-    nodes = inputs + width * depth
-    readout = GroupSum(np.arange(width) * 10 // width, [0] * 10)
-    kinds = rng.choice(gates, width * depth).astype(np.uint8)
-    return Circuit(inputs, kinds, np.concatenate(operands, 1), np.arange(nodes - width, nodes), readout)
-
-
-def least(action, repeats: int = 15) -> float:
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - begun)
-    return min(times)
 
 
 def main() -> None:
@@ -81,7 +54,6 @@ def main() -> None:
         path = Path(folder) / "million.gate"
         million.save(path, overwrite=True)
         code = f"""
-import time
 begun = time.perf_counter()
 import numpy as np
 from gatefit import Circuit

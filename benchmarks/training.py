@@ -12,36 +12,24 @@ and output gradients and writes input gradients once, all in float32. Learned wi
 
 import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import wiring
 from benchmarks.machine import describe
+from gatefit.bench.shapes import SHAPES
+from gatefit.bench.step import measured_apart
 from gatefit.methods import METHODS
 
 RESULTS = Path(__file__).parent / "results"
-SHAPES = {
-    "mnist-8k": {"inputs": 784, "width": 8000, "depth": 6, "classes": 10, "batch": 512},
-    "mnist-64k": {"inputs": 784, "width": 64000, "depth": 6, "classes": 10, "batch": 512},
-    "cifar-12k": {"inputs": 95232, "width": 12000, "depth": 4, "classes": 10, "batch": 128},
-    "monks": {"inputs": 17, "width": 136, "depth": 6, "classes": 2, "batch": 169},
-}
 RIVALS = ("torch-feature-major", "torch-naive-mixture")
-WIDTHS = (1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
+WIDTHS = (1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000)
 
 
 def run_case(shape: dict, method: str, threads: int, repeats: int) -> dict:
     """One case in a fresh process."""
-    request = json.dumps({"shape": shape, "method": method, "threads": threads, "repeats": repeats})
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.case", request], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"{method} at {shape}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return measured_apart({"shape": shape, "method": method, "threads": threads, "repeats": repeats})
 
 
 def linear_fit(widths: list[int], times: list[float]) -> dict:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.case import reset_peak, resident
+from gatefit.bench.step import reset_peak, resident
 from gatefit.network import LogicNetwork
 from gatefit.ops.workspace import workspace
 from gatefit.training.config import RunConfig

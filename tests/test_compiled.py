@@ -55,11 +55,17 @@ def test_a_circuit_runs_where_nothing_can_be_written(tmp_path, variable):
     code = f"""
     import gatefit
     print(gatefit.__file__)
-    print(gatefit.Circuit.load({str(tmp_path / "xor.gate")!r}).predict({x.tolist()}).tolist())
+    circuit = gatefit.Circuit.load({str(tmp_path / "xor.gate")!r})
+    print(circuit.predict({x.tolist()}).tolist())
+    from gatefit.circuit.engine import Engine
+    engine = Engine(circuit)
+    print(engine.evaluated_gates)  # prepared for its kernels, which answer from here on
+    print(engine.predict({x.tolist()}).tolist())
     """
-    where, predictions = run(code, environment).splitlines()
+    where, predictions, gates, compiled = run(code, environment).splitlines()
     assert where == str(tmp_path / "gatefit" / "__init__.py")
-    assert predictions == str(circuit.predict(x).tolist())
+    assert predictions == compiled == str(circuit.predict(x).tolist())
+    assert gates == "2"
 
 
 KERNEL = """
@@ -78,6 +84,59 @@ def test_machine_code_is_kept_where_the_variable_says(tmp_path):
     assert run(code, environment) == "3 0\n"
     assert [path.suffix for path in sorted((tmp_path / "cache").rglob("*add*"))] == [".nbc", ".nbi"]
     assert run(code, environment) == "3 1\n"
+
+
+READ_ONLY = """
+import os
+able = os.access
+os.access = lambda path, mode, **options: able(path, mode, **options) and not (
+    mode & os.W_OK and os.fspath(path).startswith({folder!r})
+)
+import tempfile
+made = tempfile.TemporaryFile
+def refused(*arguments, **options):
+    if str(options.get("dir", "")).startswith({folder!r}):
+        raise PermissionError("read-only")
+    return made(*arguments, **options)
+tempfile.TemporaryFile = refused
+"""
+"""What a read-only file system answers; it cannot be made without the superuser, whom permissions do not stop."""
+
+
+@pytest.mark.parametrize("where", ["variable", "beside the source"])
+def test_machine_code_that_somebody_left_is_read_where_it_cannot_be_written(tmp_path, where):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "kernel.py").write_text(KERNEL)
+    kept = tmp_path / ("kept" if where == "variable" else "package")
+    environment = {"PYTHONPATH": str(tmp_path / "package"), "XDG_CACHE_HOME": str(tmp_path / "own")}
+    environment["NUMBA_CACHE_DIR"] = str(kept) if where == "variable" else ""
+    code = """
+    import kernel
+    from gatefit.compiled import is_compiled
+    print(is_compiled(kernel.add), kernel.add(1, 2), sum(kernel.add.stats.cache_hits.values()))
+    """
+    assert run(code, environment) == "False 3 0\n"
+    there = sorted(path for path in kept.rglob("*") if path.suffix in (".nbi", ".nbc"))
+    assert len(there) == 2
+    read_only = textwrap.dedent(READ_ONLY.format(folder=str(kept))) + textwrap.dedent(code)
+    assert run(read_only, environment) == "True 3 1\n"
+    # What is not there is compiled, and kept in the next place that can be written.
+    other = read_only + "print(kernel.add(1.5, 2.5), sum(kernel.add.stats.cache_hits.values()))\n"
+    assert run(other, environment).splitlines()[-1] == "4.0 1"
+    assert sorted(path for path in kept.rglob("*") if path.suffix in (".nbi", ".nbc")) == there
+    if where == "variable":
+        assert [path.suffix for path in sorted((tmp_path / "package").rglob("*add*"))] == [".nbc", ".nbi"]
+
+
+def test_a_damaged_index_is_compiled_anew(tmp_path):
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = "import kernel; from gatefit.compiled import is_compiled; print(is_compiled(kernel.add))"
+    run(code + "; kernel.add(1, 2)", environment)
+    assert run(code, environment) == "True\n"
+    (index,) = (tmp_path / "cache").rglob("*.nbi")
+    index.write_bytes(b"not an index")
+    assert run(code, environment) == "False\n"
 
 
 def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path):

@@ -20,7 +20,7 @@ from gatefit.compiled import njit
 _kernel = njit(cache=True, nogil=True)
 
 
-@_kernel
+@njit(cache=True, inner=True, nogil=True)
 def _transpose(block):
     """Exchange bit j of word i and bit i of word j, for all sixty-four of both."""
     width, mask = 32, np.uint64(0x00000000FFFFFFFF)
@@ -48,7 +48,8 @@ def _gather(rows, indices, words):
             block[samples:] = 0
             _transpose(block)
             width = min(64, bits - 64 * column)
-            words[word, 64 * column : 64 * column + width] = block[:width]
+            for i in range(width):  # numba takes two seconds to compile the assignment of an array to a slice
+                words[word, 64 * column + i] = block[i]
 
 
 @_kernel
@@ -58,10 +59,12 @@ def _scatter(words, rows):
         samples = min(64, rows.shape[0] - 64 * word)
         for column in range(rows.shape[1]):
             width = min(64, words.shape[1] - 64 * column)
-            block[:width] = words[word, 64 * column : 64 * column + width]
+            for i in range(width):
+                block[i] = words[word, 64 * column + i]
             block[width:] = 0
             _transpose(block)
-            rows[64 * word : 64 * word + samples, column] = block[:samples]
+            for i in range(samples):
+                rows[64 * word + i, column] = block[i]
 
 
 @_kernel

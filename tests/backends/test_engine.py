@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatefit.circuit import simulate
-from gatefit.circuit.engine import Engine, kernels, run
+from gatefit.circuit.engine import Engine, kernels, plain, run
 from gatefit.circuit.engine.program import plan
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear, Readout
@@ -19,6 +19,14 @@ from gatefit.gates import Gate
 from strategies import READOUTS, all_patterns, circuits, layered_circuit, random_circuit
 
 BATCHES = (1, 63, 64, 65, 255, 256, 257, 511, 513, 1000)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernels_alone():
+    """Where nothing was compiled yet numpy would answer: here the kernels do, but for the tests of numpy's way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run._PLAIN, "over", True)
+        yield
 
 
 def random_bits(seed: int, samples: int, inputs: int) -> np.ndarray:
@@ -250,3 +258,71 @@ def test_a_million_gates_are_ready_in_a_second():
         times.append(time.process_time() - start)
     assert circuit.gates.size > 1_000_000
     assert min(times) < 10  # a second on an idle machine, and what is not linear never
+
+
+class PlainEngine(Engine):
+    """An engine that numpy serves, whatever is compiled."""
+
+    def _is_plain(self, bits):
+        self._stretches = plain.stretches(self.circuit, 10**6)
+        return True
+
+
+@given(circuits(max_inputs=8, max_gates=60, max_outputs=40), st.sampled_from(BATCHES[:4]), st.integers(0, 2**32))
+@settings(max_examples=150)
+def test_numpy_computes_what_simulate_defines(circuit, samples, seed):
+    bits = random_bits(seed, samples, circuit.inputs)
+    engine, expected = PlainEngine(circuit), simulate.scores(circuit, bits)
+    for given_bits in (bits, bits.view(np.uint8)):
+        scores = engine.scores(given_bits)
+        assert scores.dtype == expected.dtype
+        np.testing.assert_array_equal(scores, expected)
+        np.testing.assert_array_equal(engine.outputs(given_bits), simulate.simulate(circuit, bits))
+        if not circuit.readout.gives_value:
+            np.testing.assert_array_equal(engine.predict(given_bits), expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("samples", [0, 1, 64, 65, 1000])
+def test_numpy_takes_as_many_samples_as_its_memory_holds(samples, monkeypatch):
+    monkeypatch.setattr(plain, "_WORDS_AT_A_TIME", 300)
+    circuit = layered_circuit(np.random.default_rng(0), 20, 50, 3)
+    bits = random_bits(1, samples, circuit.inputs)
+    np.testing.assert_array_equal(PlainEngine(circuit).outputs(bits), simulate.simulate(circuit, bits))
+
+
+def test_stretches_are_layers_and_a_chain_has_too_many():
+    circuit = layered_circuit(np.random.default_rng(0), 20, 50, 3)
+    assert plain.stretches(circuit, 100).tolist() == [0, 50, 100, 150]
+    gates = 500
+    chain = Circuit(1, [Gate.NOT_A] * gates, np.tile(np.arange(gates), (2, 1)), [gates], Affine(1))
+    assert plain.stretches(chain, gates + 1).tolist() == list(range(gates + 1))
+    assert plain.stretches(chain, 100) is None
+
+
+def test_numpy_serves_until_compiling_pays(monkeypatch):
+    circuit = layered_circuit(np.random.default_rng(0), 20, 50, 3)
+    bits = random_bits(1, 64, circuit.inputs)
+    monkeypatch.setattr(run, "is_compiled", lambda kernel: False)
+    monkeypatch.setattr(run, "_PLAIN", run._PlainWork())
+    engine = Engine(circuit)
+    monkeypatch.setattr(run, "_PLAIN_SECONDS", 2.5 * plain.cost(circuit, plain.stretches(circuit, 100), 64))
+    for _ in range(2):
+        engine.predict(bits)
+        assert engine._prepared is None
+    engine.predict(bits)
+    assert engine._prepared is not None
+    # What was compiled before serves at once.
+    monkeypatch.setattr(run, "is_compiled", lambda kernel: True)
+    monkeypatch.setattr(run, "_PLAIN", run._PlainWork())
+    ready = Engine(circuit)
+    ready.predict(bits)
+    assert ready._prepared is not None
+
+
+def test_numpy_refuses_what_kernels_refuse():
+    engine = PlainEngine(Circuit(3, [Gate.AND], [[0], [1]], [3], Affine(1)))
+    with pytest.raises(ValueError, match="the engine reads bits, got bytes other than 0 and 1"):
+        engine.scores(np.full((2, 3), 2, np.uint8))
+    for wrong in (np.zeros((2, 4), bool), 7, "x"):
+        with pytest.raises((ValueError, TypeError), match="the circuit reads"):
+            engine.scores(wrong)

@@ -30,6 +30,8 @@ VERBS = [
     "prune",
     "view",
     "synth",
+    "bench",
+    "warm-up",
     "demo",
 ]
 

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 import gatefit
 from gatefit.cli import (
+    bench,
     compile,
     datasets,
     demo,
@@ -31,6 +32,7 @@ from gatefit.cli import (
     train,
     verify,
     view,
+    warm_up,
 )
 from gatefit.cli.compile_notice import announced
 from gatefit.cli.errors import explain, one_line
@@ -184,6 +186,8 @@ app.command("report")(_in_its_place)
 _add("view", view.view, view.EXAMPLE, kernels=False)
 _add("synth", synth.synth, synth.EXAMPLE)
 _add("prune", prune.prune, prune.EXAMPLE)
+_add("bench", bench.bench, bench.EXAMPLE, kernels=False)
+_add("warm-up", warm_up.warm_up, warm_up.EXAMPLE, kernels=False)
 _add("demo", demo.demo, demo.EXAMPLE, kernels=False)
 
 

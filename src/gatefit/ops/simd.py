@@ -38,10 +38,12 @@ from gatefit.compiled import njit
 
 FUSED: Final = {"contract", "nsz"}
 
-inlined = njit(cache=True, forceinline=True, error_model="numpy", fastmath=FUSED)
+inlined = njit(cache=True, inner=True, forceinline=True, error_model="numpy", fastmath=FUSED)
 """Calls inside a loop keep LLVM from making it SIMD, and so does a check for division by zero."""
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FUSED)
+subkernel = njit(cache=True, inner=True, nogil=True, error_model="numpy", fastmath=FUSED)
+"""What kernels call."""
 
 
 @intrinsic
@@ -77,7 +79,7 @@ def float_of_bits(typing_context, bits):
     return types.float32(types.int32), generate
 
 
-@njit(cache=True, forceinline=True, fastmath={"contract"})
+@njit(cache=True, inner=True, forceinline=True, fastmath={"contract"})
 def _exp_float32(x):
     """exp(x) for x <= 0 to 1.5 ulp, without a call, so that a loop over it is SIMD; NaN gives NaN."""
     x = float32(-87.0) if x < float32(-87.0) else x

@@ -34,7 +34,8 @@ AHEAD: Final = 8
 """Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""
 
 kernel = njit(cache=True, nogil=True)
-inlined = njit(forceinline=True)
+subkernel = njit(cache=True, inner=True, nogil=True)
+inlined = njit(inner=True, forceinline=True)
 
 
 def slices(words: int) -> list[tuple[int, int]]:
@@ -141,7 +142,7 @@ def ahead(array, rows, k, tile):
         prefetch(array, place + 16 * line)
 
 
-@kernel
+@subkernel
 def add_group_sums(rows, scores, tile):
     """The sum of each group's rows is added to its scores."""
     wide_vectors()
@@ -154,7 +155,7 @@ def add_group_sums(rows, scores, tile):
         store(scores, group * n, total)
 
 
-@kernel
+@subkernel
 def spread_groups(gradient, rows, tile):
     """Each row of a group gets the group's gradient."""
     wide_vectors()

@@ -116,7 +116,7 @@ def find_temperature(
     """
     unit = _unit(build(replace(config, readout_temperature=None)))
     length = min(config.steps, max(SHORTEST, min(LONGEST, round(SHARE * config.steps)))) if steps is None else steps
-    parts = _parts(data, config.seed)
+    parts = [replace(part, device=device) for part in _parts(data, config.seed)]
     short = replace(
         config,
         steps=length,
@@ -131,7 +131,7 @@ def find_temperature(
         if place not in found:
             temperature = FACTORS[place] * unit
             found[place] = _trial(
-                replace(short, readout_temperature=temperature), build, parts, unit, threads, should_stop, device
+                replace(short, readout_temperature=temperature), build, parts, unit, threads, should_stop
             )
             tried(found[place])
         return found[place].cross_entropy
@@ -161,6 +161,8 @@ class _Part:
 
     data: TrainingData
     weights: Float64[np.ndarray, " apart"] | None
+    device: torch.device | str = "cpu"
+    """Where it trains."""
 
 
 def _parts(data: TrainingData, seed: int) -> list[_Part]:
@@ -211,13 +213,12 @@ def _trial(
     unit: float,
     threads: int | None,
     should_stop: Callable[[], bool],
-    device: torch.device | str,
 ) -> TemperatureTrial:
     losses, accuracies = [], []
     for part in parts:
         data, targets = part.data, part.data.test_targets
         network = build(config)
-        with placed([network], data, device, config.batch_size) as there:
+        with placed([network], data, part.device, config.batch_size) as there:
             result = train(config, network, there, strategy=_Unmeasured(), threads=threads, should_stop=should_stop)
         if not result.finished:
             raise SearchStoppedError("the search for a temperature was stopped; it begins anew")

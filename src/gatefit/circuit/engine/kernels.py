@@ -174,7 +174,7 @@ count_rows_512, count_rows_64 = _count_rows(8), _count_rows(1)
 _SPREAD = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.uint8).view(np.uint64).ravel()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _exchange(words, step, shift, mask):  # type: ignore[no-untyped-def]
     for i in range(8):
         if not i & step:
@@ -185,7 +185,7 @@ def _exchange(words, step, shift, mask):  # type: ignore[no-untyped-def]
                 upper[k] ^= swap << shift
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _transpose_bytes(words):  # type: ignore[no-untyped-def]
     """Each column of eight words as an 8 x 8 matrix of bytes, transposed in place."""
     _exchange(words, 1, np.uint64(8), np.uint64(0x00FF_00FF_00FF_00FF))
@@ -193,7 +193,7 @@ def _transpose_bytes(words):  # type: ignore[no-untyped-def]
     _exchange(words, 4, np.uint64(32), np.uint64(0x0000_0000_FFFF_FFFF))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _pack(bits, first, samples, rows, staging, seen):  # type: ignore[no-untyped-def]
     """Samples as rows; missing samples are 0. Every byte is ORed into ``seen``, to notice values above 1."""
     inputs, used = bits.shape[1], -(-samples // 64)
@@ -220,7 +220,7 @@ def _pack(bits, first, samples, rows, staging, seen):  # type: ignore[no-untyped
     rows[:inputs, used:] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _unpack(rows, slots, flips, first, samples, staging, out):  # type: ignore[no-untyped-def]
     """Rows as one byte per sample and output."""
     lines, words = staging
@@ -234,7 +234,7 @@ def _unpack(rows, slots, flips, first, samples, staging, out):  # type: ignore[n
                 sample[i] = (line[i] >> shift) & 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _fill(source, first, samples, rows, staging, seen):  # type: ignore[no-untyped-def]
     """The input rows of one block, from bytes, or from rows that are packed already."""
     bits, words = source
@@ -248,7 +248,7 @@ def _fill(source, first, samples, rows, staging, seen):  # type: ignore[no-untyp
                 rows[i, k] = line[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _evaluate(program, rows):  # type: ignore[no-untyped-def]
     code, operations, ends = program
     begin, wide = np.int64(0), rows.shape[1] == 8
@@ -260,7 +260,7 @@ def _evaluate(program, rows):  # type: ignore[no-untyped-def]
         begin = ends[run]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inner=True)
 def _count(rows, chunks, flips, begin, end, multiplier, samples, memory):  # type: ignore[no-untyped-def]
     """Adds to ``totals`` how many of the rows of chunks ``begin`` to ``end`` are one, per sample, times a number."""
     planes, plane_bytes, counts, spread, totals = memory
@@ -313,15 +313,18 @@ def group_sums(  # type: ignore[no-untyped-def]
                 for s in range(samples):
                     scores[first + s, k] = totals[s]
             elif k == 0:
-                maxima[:] = totals
-                winners[:] = 0
+                # By a loop: numba takes two seconds to compile the assignment of an array to a slice.
+                for s in range(block):
+                    maxima[s] = totals[s]
+                    winners[s] = 0
             else:
                 for s in range(block):
                     better = totals[s] > maxima[s]
                     maxima[s] = totals[s] if better else maxima[s]
                     winners[s] = k if better else winners[s]
         if best:
-            classes[first : first + samples] = winners[:samples]
+            for s in range(samples):
+                classes[first + s] = winners[s]
 
 
 @njit(cache=True, nogil=True)

@@ -159,7 +159,7 @@ def _lower(inputs, gates, operands):  # type: ignore[no-untyped-def]
         literals[i] = 2 * (1 + i)
     count = 0
     for g in range(gates.size):
-        done, literal, gate, a, b = simple_gate(gates[g], literals[operands[0, g]], literals[operands[1, g]])
+        done, literal, gate, a, b = simple_gate(np.int64(gates[g]), literals[operands[0, g]], literals[operands[1, g]])
         if not done:
             if _LOWERING[gate, 1]:
                 a, b = b, a

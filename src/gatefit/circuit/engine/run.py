@@ -7,6 +7,9 @@
 The circuit is planned once (``program``); then every block of 512 samples goes through packing, gates and
 readout (``kernels``) while its rows stay in the cache. Threads take contiguous ranges of blocks, so results
 do not depend on their number. Batches of up to 64 samples take a path with rows of one word, for low latency.
+
+Kernels that were never compiled on this machine take seconds to compile. Until a process has asked for about a second
+of work, numpy does it instead (``plain``), to the same bits.
 """
 
 import os
@@ -19,17 +22,43 @@ import numpy as np
 from jaxtyping import Bool, Int64, Shaped, UInt64
 
 from gatefit.bits import PackedBatch, unpack
-from gatefit.circuit.engine import kernels
+from gatefit.circuit.engine import kernels, plain
 from gatefit.circuit.engine.program import plan, plan_counting
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.simulate import check_bits
+from gatefit.compiled import is_compiled
 
 _WORD: Final = 64
 _WIDE: Final = 8
 _WORTH_A_THREAD: Final = 100_000
 """Gates times blocks below which a thread costs more than it saves: about 0.2 ms of work."""
+_PLAIN_SECONDS: Final = 1.0
+"""Of numpy's work in a process, about, before kernels are compiled: their compilation takes several times as long."""
 _NO_BYTES: Final = np.empty((0, 0), np.uint8)
 _NO_WORDS: Final = np.empty((0, 0), np.uint64)
+
+
+_NOT_BITS: Final = (
+    "the engine reads bits, got bytes other than 0 and 1; encode the features first, or compare them with a threshold"
+)
+
+
+class _PlainWork:
+    """What a process has had done by numpy; over where kernels are compiled, or once that would have paid."""
+
+    def __init__(self) -> None:
+        self.over, self._spent, self._asked = False, 0.0, False
+
+    def takes(self, seconds: float) -> bool:
+        """Whether numpy shall do this too."""
+        if not self._asked:
+            self._asked, self.over = True, is_compiled(kernels.group_sums)
+        self._spent += seconds
+        self.over = self.over or self._spent > _PLAIN_SECONDS
+        return not self.over
+
+
+_PLAIN: Final = _PlainWork()
 
 
 class Engine:
@@ -40,21 +69,8 @@ class Engine:
             raise ValueError(f"threads must be at least 1, got {threads}; leave it out to use every processor")
         self.circuit = circuit
         self.threads = _processors() if threads is None else threads
-        self._program = plan(circuit)
-        self._gates = (self._program.code, self._program.run_operations, self._program.run_ends)
-        self._outputs = (self._program.output_slots, self._program.output_flips)
-        self._counting: Any = None
-        self._planes, self._weights = 0, None
-        readout = circuit.readout
-        floats, sums = readout.float_terms(), readout.sums()
-        if floats is not None:
-            self._weights = np.ascontiguousarray(floats.weights.T), floats.bias.copy()
-        elif sums is not None:
-            counting = plan_counting(self._program, sums)
-            self._counting = (
-                counting.rows, counting.flips, counting.ends, counting.multipliers, counting.segment_ends, counting.base
-            )  # fmt: skip
-            self._planes = counting.planes
+        self._prepared: _Prepared | None = None
+        self._stretches: Int64[np.ndarray, " stretches_1"] | None = None
         self._idle: dict[int, list[_Workspace]] = {1: [], _WIDE: []}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,14 +80,39 @@ class Engine:
     @property
     def evaluated_gates(self) -> int:
         """Gates that are evaluated for each block: not constants, wires, inverters or gates that nobody reads."""
-        return len(self._program.code)
+        return len(self._plan().program.code)
+
+    def _plan(self) -> "_Prepared":
+        """The circuit as the kernels read it, made when they are first needed; twice by threads that ask at once."""
+        if self._prepared is None:
+            self._prepared = _Prepared(self.circuit)
+        return self._prepared
+
+    def _is_plain(self, bits: Any) -> bool:
+        """Whether numpy is to do it, for want of compiled kernels."""
+        if _PLAIN.over or self._prepared is not None:
+            return False
+        if self._stretches is None:
+            self._stretches = plain.stretches(self.circuit, int(_PLAIN_SECONDS / plain.SECONDS_A_STRETCH))
+        if self._stretches is None:
+            return False
+        return _PLAIN.takes(plain.cost(self.circuit, self._stretches, len(bits) if np.ndim(bits) else 1))
+
+    def _plain_outputs(self, bits: Any) -> Bool[np.ndarray, "samples outputs"]:
+        array = np.asarray(bits)
+        if array.dtype == np.uint8 and array.max(initial=0) > 1:
+            raise ValueError(_NOT_BITS)
+        assert self._stretches is not None
+        return plain.outputs(self.circuit, self._stretches, check_bits(self.circuit, array))
 
     def predict(self, bits: Bool[np.ndarray, "samples inputs"]) -> Int64[np.ndarray, " samples"]:
         """The class number of every sample: of equal scores the first wins."""
         readout = self.circuit.readout
         if readout.gives_value:
             raise TypeError(f"{readout.described} gives a value, not a class; use scores(bits)")
-        if self._counting is None or readout.dtype is not np.int64:
+        if self._is_plain(bits):
+            return np.asarray(readout.scores(self._plain_outputs(bits)).argmax(axis=1))
+        if self._plan().counting is None or readout.dtype is not np.int64:
             return np.asarray(self.scores(bits).argmax(axis=1))
         source = self._bytes(bits)
         classes = np.empty(len(source[0]), np.int64)
@@ -80,7 +121,9 @@ class Engine:
 
     def scores(self, bits: Bool[np.ndarray, "samples inputs"]) -> Shaped[np.ndarray, "samples classes"]:
         """The readout's scores: int64 (GroupSum), float64 (Affine, one column), float32 (Linear)."""
-        if self._counting is None and self._weights is None:  # neither integer nor ordered sums: as the readout does it
+        if self._is_plain(bits):
+            return self.circuit.readout.scores(self._plain_outputs(bits))
+        if not self._plan().sums_itself:  # neither integer nor ordered sums: as the readout does it
             return self.circuit.readout.scores(self.outputs(bits))
         source = self._bytes(bits)
         return self._scores(source, len(source[0]))
@@ -102,24 +145,26 @@ class Engine:
         samples = capacity if samples is None else samples
         if not 0 <= samples <= capacity:
             raise ValueError(f"{len(words)} words hold 0 to {capacity} samples, got samples={samples}")
-        if self._counting is None and self._weights is None:
+        if not self._plan().sums_itself:
             return self.scores(unpack(PackedBatch(np.ascontiguousarray(words[: -(-samples // _WORD)]), samples)))
         return self._scores((_read_only(_NO_BYTES), _read_only(words)), samples)
 
     def outputs(self, bits: Bool[np.ndarray, "samples inputs"]) -> Bool[np.ndarray, "samples outputs"]:
         """The circuit's output bits, in readout order."""
-        source = self._bytes(bits)
+        if self._is_plain(bits):
+            return self._plain_outputs(bits)
+        source, plan = self._bytes(bits), self._plan()
         out = np.empty((len(source[0]), self.circuit.outputs.size), np.uint8)
 
         def work(begin: int, end: int, space: "_Workspace") -> None:
-            kernels.output_bits(source, begin, end, self._gates, self._outputs, space.memory, space.unpacking, out)
+            kernels.output_bits(source, begin, end, plan.gates, plan.outputs, space.memory, space.unpacking, out)
 
         self._run(work, len(out))
         return out.view(np.bool_)
 
     def _scores(self, source: Any, samples: int) -> np.ndarray:
         readout = self.circuit.readout
-        if self._weights is not None:
+        if self._plan().weights is not None:
             scores = np.empty((samples, readout.classes), np.float32)
             self._linear(source, samples, scores)
             return scores
@@ -128,17 +173,21 @@ class Engine:
         return readout.from_totals(sums)
 
     def _sums(self, source: Any, samples: int, best: bool, scores: np.ndarray, classes: np.ndarray) -> None:
+        plan = self._plan()
+
         def work(begin: int, end: int, space: "_Workspace") -> None:
             kernels.group_sums(
-                source, begin, end, self._gates, self._counting, space.memory, space.counters, best, scores, classes
+                source, begin, end, plan.gates, plan.counting, space.memory, space.counters, best, scores, classes
             )
 
         self._run(work, samples)
 
     def _linear(self, source: Any, samples: int, scores: np.ndarray) -> None:
+        plan = self._plan()
+
         def work(begin: int, end: int, space: "_Workspace") -> None:
             kernels.linear_scores(
-                source, begin, end, self._gates, self._outputs, self._weights, space.memory, space.totals, scores
+                source, begin, end, plan.gates, plan.outputs, plan.weights, space.memory, space.totals, scores
             )
 
         self._run(work, samples)
@@ -178,11 +227,37 @@ class Engine:
         try:
             space = idle.pop()
         except IndexError:
-            space = _Workspace(self.circuit, self._program.slots, self._planes, width)
+            space = _Workspace(self.circuit, self._plan().program.slots, self._plan().planes, width)
         try:
             yield space
         finally:
             idle.append(space)
+
+
+class _Prepared:
+    """A circuit as the kernels read it."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.program = program = plan(circuit)
+        self.gates = (program.code, program.run_operations, program.run_ends)
+        self.outputs = (program.output_slots, program.output_flips)
+        self.counting: Any = None
+        self.planes, self.weights = 0, None
+        readout = circuit.readout
+        floats, sums = readout.float_terms(), readout.sums()
+        if floats is not None:
+            self.weights = np.ascontiguousarray(floats.weights.T), floats.bias.copy()
+        elif sums is not None:
+            counting = plan_counting(program, sums)
+            self.counting = (
+                counting.rows, counting.flips, counting.ends, counting.multipliers, counting.segment_ends, counting.base
+            )  # fmt: skip
+            self.planes = counting.planes
+
+    @property
+    def sums_itself(self) -> bool:
+        """Whether the kernels make scores too."""
+        return self.counting is not None or self.weights is not None
 
 
 class _Workspace:
@@ -206,10 +281,7 @@ class _Workspace:
         """Refuse what packing noticed: bytes that are neither 0 nor 1."""
         if self.seen.max() > 1:
             self.seen[:] = 0
-            raise ValueError(
-                "the engine reads bits, got bytes other than 0 and 1; encode the features first, "
-                "or compare them with a threshold"
-            )
+            raise ValueError(_NOT_BITS)
 
 
 def _aligned_rows(slots: int, width: int) -> UInt64[np.ndarray, "slots width"]:

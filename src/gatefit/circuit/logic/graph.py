@@ -31,6 +31,13 @@ class Graph:
     gates: UInt8[np.ndarray, " gates"]
     operands: Int32[np.ndarray, "2 gates"]
 
+    def __post_init__(self) -> None:
+        # Of one layout and read-only, wherever they come from: so that kernels are compiled for one type of each.
+        for name in ("gates", "operands"):
+            view = np.ascontiguousarray(getattr(self, name)).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+
     @classmethod
     def of(cls, circuit: Circuit) -> "Graph":
         """A circuit's gates; its outputs are the nodes ``circuit.outputs + 1``."""

@@ -51,7 +51,7 @@ def empty_table(nodes: int) -> Int32[np.ndarray, " slots"]:
     return np.full(1 << max(4, int(2 * nodes - 1).bit_length()), -1, np.int32)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _hash(gate, a, b):
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(gate) * np.uint64(0x165667B19E3779F9)
@@ -60,7 +60,7 @@ def _hash(gate, a, b):
     return np.int64(h >> np.uint64(24))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def find(table, gates, operands, gate, a, b):
     """(node or -1, slot): where the normal gate of nodes a and b, or its inverse, is in ``table``, or belongs.
 
@@ -78,7 +78,7 @@ def find(table, gates, operands, gate, a, b):
     return node, slot
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def make(net, gate, a, b):
     """The literal of g(a, b) for literals a and b; a new gate has no readers yet."""
     done, literal, gate, a, b = normal_gate(gate, a, b)
@@ -97,7 +97,7 @@ def make(net, gate, a, b):
     return 2 * node + literal
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def reference(net, node, times):
     """Give a node more readers; returns how many gates came to life."""
     revived, top = 0, 0
@@ -119,7 +119,7 @@ def reference(net, node, times):
     return revived
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def dereference(net, node, times):
     """Take readers away from a node; returns how many gates died."""
     died, top = 0, 0
@@ -161,6 +161,6 @@ def _share(net, gates, operands, merged, literals):
             literals[node] = 2 * node
         elif known == 2 * node:
             i = node - net.first
-            literals[node] = make(net, gates[i], literals[operands[0, i]], literals[operands[1, i]])
+            literals[node] = make(net, np.int64(gates[i]), literals[operands[0, i]], literals[operands[1, i]])
         else:
             literals[node] = literals[known >> 1] ^ (known & 1)

@@ -61,12 +61,12 @@ def _rewrite(net, cuts, chains, gates, operands, outputs, count):
             literals[first + i] = FALSE
             continue
         below = operands[0, i], operands[1, i]
-        literal = make(net, gates[i], literals[below[0]], literals[below[1]])
+        literal = make(net, np.int64(gates[i]), literals[below[0]], literals[below[1]])
         fresh = net.readers[literal >> 1] == 0 and literal >> 1 >= first
         _add_cuts(net, cuts, literal >> 1)
         reference(net, literal >> 1, count[first + i])
         for k in range(2):
-            dereference(net, literals[below[k]] >> 1, 1)
+            dereference(net, literals[below[k]] >> 1, np.int64(1))
         room = len(net.gates) - net.used[0] - (len(gates) - i) > 8
         if fresh and room:
             better = _improve(net, cuts, chains, literal >> 1)
@@ -81,20 +81,20 @@ def _rewrite(net, cuts, chains, gates, operands, outputs, count):
     return result
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _add_cuts(net, cuts, node):
     if cuts.number[node] == 0:
         _find_cuts(cuts, node, np.int64(net.gates[node]), net.operands[0, node], net.operands[1, node])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _improve(net, cuts, chains, node):
     """The literal of the best chain for a node over all its cuts, or of the node itself."""
-    best_cut, best_gain, best_level = -1, 0, net.levels[node]
+    best_cut, best_gain, best_level = np.int64(-1), 0, net.levels[node]
     for cut in range(1, cuts.number[node]):
         gain, level = _gain(net, cuts, chains, node, cut)
         if gain > best_gain or (gain == best_gain and level < best_level):
-            best_cut, best_gain, best_level = cut, gain, level
+            best_cut, best_gain, best_level = np.int64(cut), gain, level
     if best_cut < 0:
         return np.int64(2 * node)
     values = np.empty(4 + chains.chains.shape[1], np.int64)
@@ -108,7 +108,7 @@ def _improve(net, cuts, chains, node):
     return _result(chains, function, steps, values)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _start(cuts, chains, node, cut, values):
     """Write the literals of y0 to y3; the number of steps to come."""
     function = cuts.functions[node, cut]
@@ -120,7 +120,7 @@ def _start(cuts, chains, node, cut, values):
     return chains.steps[chains.class_of[function]]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _result(chains, function, steps, values):
     """The chain's literal: its last step, or without steps y0 or a constant."""
     out = np.int64(chains.inverted[function] >> 4)
@@ -131,7 +131,7 @@ def _result(chains, function, steps, values):
     return values[0] ^ out
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _gain(net, cuts, chains, node, cut):
     """(gates saved, level of the result) if the node were replaced by the chain for one of its cuts."""
     size = cuts.sizes[node, cut]
@@ -141,7 +141,7 @@ def _gain(net, cuts, chains, node, cut):
             return -1, 0  # replaced meanwhile: using it would bring it back to life
     for k in range(size):
         net.readers[cuts.leaves[node, cut, k]] += 1
-    readers = net.readers[node]
+    readers = np.int64(net.readers[node])
     saved = dereference(net, node, readers)
     values = np.empty(4 + chains.chains.shape[1], np.int64)
     levels = np.zeros(4 + chains.chains.shape[1], np.int64)
@@ -213,7 +213,7 @@ _EXCHANGE_MASKS = np.array(
 """The points with variable i = 1 and variable j = 0."""
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _spread(function, leaves, size, union):
     """The function of ``leaves`` as a function of the larger, also ascending ``union``."""
     j = _LEAVES
@@ -228,7 +228,7 @@ def _spread(function, leaves, size, union):
     return function
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _merge(cuts, p, u, q, v, union):
     """Write the union of cut u of p and cut v of q; its size, or 5 if it has too many leaves."""
     i, j, size = 0, 0, 0
@@ -253,7 +253,7 @@ def _merge(cuts, p, u, q, v, union):
     return size
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _dominated(cuts, node, used, union, size):
     """Whether an earlier cut of the node (not the node itself) is contained in ``union``."""
     for k in range(1, used):
@@ -268,14 +268,14 @@ def _dominated(cuts, node, used, union, size):
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _find_cuts(cuts, node, gate, p, q):
     """Fill in the cuts of a new gate g(p, q); those of p and q are there already."""
     union = np.empty(_LEAVES, np.int32)
     cuts.sizes[node, 0] = 1
     cuts.leaves[node, 0, 0] = node
     cuts.functions[node, 0] = 0xAAAA
-    used = 1
+    used = np.int64(1)
     limit = cuts.sizes.shape[1]
     for u in range(cuts.number[p]):
         for v in range(cuts.number[q]):

@@ -98,7 +98,7 @@ def _apply(first, gates, operands, rules, new_gates, new_operands, literals):
     for node in range(first):
         literals[node] = 2 * node
     for i in range(len(gates)):
-        gate, a, b = absorb(gates[i], literals[operands[0, i]], literals[operands[1, i]])
+        gate, a, b = absorb(np.int64(gates[i]), literals[operands[0, i]], literals[operands[1, i]])
         reads_a, reads_b = DEPENDS_ON_A[gate], DEPENDS_ON_B[gate]
         if not reads_a and not reads_b:
             if rules & CONSTANTS:

@@ -46,12 +46,12 @@ def find_flaw(cnf: Cnf, proof: Int32[np.ndarray, " literals"]) -> str | None:
     return f"step {step + 1} of the proof does not follow by unit propagation"
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _index(literal):
     return 2 * literal if literal > 0 else 1 - 2 * literal
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _propagate(done, size, trail, value, pool, start, watch_head, watch_next, deleted):
     """Propagate trail[done:size]; return (conflict, new size). ``value[index(l)]`` is 1: true, -1: false, 0: open."""
     while done < size:
@@ -92,7 +92,7 @@ def _propagate(done, size, trail, value, pool, start, watch_head, watch_next, de
     return False, size
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _fingerprint(literals):
     """A number that does not depend on the order of the literals."""
     total = np.uint64(0)
@@ -119,7 +119,8 @@ def _check_steps(cnf, proof, variables, delete):
     while slots < limit:
         slots *= 2
     buckets = np.full(slots, -1, np.int64)
-    clauses, fixed, at, step = 0, 0, 0, -1
+    # Of one type from the first pass on: a literal would compile what it is given to once more.
+    clauses, fixed, at, step = np.int64(0), np.int64(0), np.int64(0), np.int64(-1)
     total = cnf.size + proof.size
     while at < total:
         step += 1
@@ -206,7 +207,7 @@ def _check_steps(cnf, proof, variables, delete):
     return _INCOMPLETE
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _count(literals):
     count = 0
     for literal in literals:

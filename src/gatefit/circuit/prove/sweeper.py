@@ -281,13 +281,13 @@ def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, g
     stays, and ``kinds``, ``reads`` and the hash table ``slots`` receive that gate; the first of a group leads it.
     Returns where to go on, how much of ``steps`` was used, and whether the last node waits. Full ``steps`` end it too.
     """
-    used, writes = 0, steps.size > 0
+    used, writes = np.int64(0), steps.size > 0
     while at < order.size and (not writes or used + _STEPS <= steps.size):
         node = order[at]
         at += 1
         own = node - inputs - 1
         left, right = literals[operands[0, own]], literals[operands[1, own]]
-        done, literal, kind, a, b = normal_gate(gates[own], np.int64(left), np.int64(right))
+        done, literal, kind, a, b = normal_gate(np.int64(gates[own]), np.int64(left), np.int64(right))
         if not done:
             found, slot = find(slots, kinds, reads, kind, a, b)
             if found < 0:
@@ -306,7 +306,7 @@ def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, g
     return at, used, False
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _write_equality(steps, at, node, literal, helper):
     """Write the steps for node = literal; ``helper`` is a node to split on first, -1 for none."""
     variable, other = node + 1, (literal >> 1) + 1

@@ -78,7 +78,7 @@ def cut_window(roots, limit, inputs, level, kinds, reads, stamp, visited, values
     return gates, free, full, -1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _propagate(inner, kinds, reads, values, trail, size):
     """Fix what follows, gate by gate, until nothing does; returns (conflict, length of the trail)."""
     changed = True
@@ -108,7 +108,7 @@ def _propagate(inner, kinds, reads, values, trail, size):
     return False, size
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _unjustified(inner, kinds, reads, values):
     """An open operand of a gate whose value its operands do not imply yet; -1 if there is none."""
     for node in inner:
@@ -122,13 +122,13 @@ def _unjustified(inner, kinds, reads, values):
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _literal(node, value):
     """The DIMACS literal that says: node does not have this value."""
     return -node - 1 if value else node + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _refute(node, value, other, other_value, inner, kinds, reads, values, trail, steps, at, limit):
     """Show that node = value and other = other_value is impossible; returns (answer, steps used, trail used)."""
     chosen = np.empty(inner.size + 1, np.int32)
@@ -161,7 +161,7 @@ def _refute(node, value, other, other_value, inner, kinds, reads, values, trail,
             at += 1
         for i in range(depth):
             if not flipped[i]:
-                steps[at] = _literal(chosen[i], 0)
+                steps[at] = _literal(chosen[i], np.int64(0))
                 at += 1
         steps[at] = 0
         at += 1
@@ -190,7 +190,7 @@ def decide_window(roots, inner, leaves, kinds, reads, values, trail, ones, steps
     they are not, ``ones`` holds values of the leaves that show it. Returns the answer and the length of the proof.
     """
     node, other, inverted = roots
-    at = 0
+    at = np.int64(0)
     for value in range(2):
         other_value = 1 - value ^ inverted
         if other == 0 and other_value == 1:

@@ -33,6 +33,7 @@ from gatefit.ops.stack_tiles import (
     scheduled_rows,
     slices,
     spread_groups,
+    subkernel,
     to_tiles,
 )
 from gatefit.ops.stacks import Stack
@@ -69,7 +70,7 @@ def _to_schedule(gates, rows, swapped, kinds):
         kinds[k] = SWAPPED[gate] if swapped[k] else gate
 
 
-@kernel
+@subkernel
 def _forward_layer(x, y, first, second, rows, kinds, z, w):
     """z of the word x and w of the word y: finding a gate's inputs and masks costs more than using them twice."""
     for k in range(uint32(rows.size)):
@@ -80,7 +81,7 @@ def _forward_layer(x, y, first, second, rows, kinds, z, w):
         w[row] = m_0 ^ (y[one] & (m_1 ^ (m_12 & y[two]))) ^ (m_2 & y[two])
 
 
-@kernel
+@subkernel
 def add_group_counts(words, scores):
     """How many of each group's bits are set is added to its scores; exact below 2^24."""
     wide_vectors()
@@ -123,7 +124,7 @@ def _add_sums(dc, k, d, u, v, zero):
     add_sums(dc, int64(k) * 4, d, where(u, d, zero), where(v, d, zero), where(u & v, d, zero))
 
 
-@kernel
+@subkernel
 def _backward_bits(x, shift, first, second, slots, delta, dc):
     """The first layer: nothing below wants a gradient."""
     wide_vectors()
@@ -145,7 +146,7 @@ def _backward_gate(u, v, c, k, carry, delta, place, dc, zero):
     return where(u, to_v + c_12 * d, to_v)
 
 
-@kernel
+@subkernel
 def _backward_cycles(x, shift, starts, slots, c, delta, dc):
     wide_vectors()
     zero = spread(dc.dtype.type(0), PART)
@@ -164,7 +165,7 @@ def _backward_cycles(x, shift, starts, slots, c, delta, dc):
         store(delta, place, load(delta, place, PART) + carry)
 
 
-@kernel
+@subkernel
 def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
     """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
     wide_vectors()

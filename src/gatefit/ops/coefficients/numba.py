@@ -27,7 +27,7 @@ from numba import float64
 from torch import Tensor
 
 from gatefit.codebook import CODEBOOK, TIE_ORDER
-from gatefit.ops.simd import exp_of_negative, inlined, kernel, wide_vectors
+from gatefit.ops.simd import exp_of_negative, inlined, kernel, subkernel, wide_vectors
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 
@@ -231,7 +231,7 @@ def centred(e, along):
     return products(times(inverse, e), _minus(along, mean))
 
 
-@kernel
+@subkernel
 def _covjac_block(c, temperature):
     """c becomes c_soft."""
     wide_vectors()
@@ -242,7 +242,7 @@ def _covjac_block(c, temperature):
         set_column4(c, i, kind(1) / total(e), mixture(e))
 
 
-@kernel
+@subkernel
 def _covjac_gradient_block(c, g, temperature):
     """c becomes ∂L/∂c, and the first column of g the gate's part of ∂L/∂τ."""
     wide_vectors()
@@ -257,7 +257,7 @@ def _covjac_gradient_block(c, g, temperature):
         g[i] = -inverse * total(products(v, s))
 
 
-@kernel
+@subkernel
 def _mixture_block(s, c, temperature):
     """c = softmax(θ / τ) G."""
     wide_vectors()
@@ -268,7 +268,7 @@ def _mixture_block(s, c, temperature):
         set_column4(c, i, kind(1) / total(e), mixture(e))
 
 
-@kernel
+@subkernel
 def _mixture_gradient_block(s, g, temperature):
     """θ becomes ∂L/∂θ."""
     wide_vectors()
@@ -330,14 +330,14 @@ def mixture_backward(logits, temperature, gradient, to_logits, first, last):
         store16(s, to_logits[start : start + size])
 
 
-@kernel
+@subkernel
 def _snap_scores_block(c, scores):
     wide_vectors()
     for i in range(BLOCK):
         set_column16(scores, i, covjac_scores(column4(c, i), 2.0, norms(1.0)))
 
 
-@kernel
+@subkernel
 def _first_largest_block(scores, order, best, chosen):
     """The first gate in ``order`` with the largest score; UNDEFINED where one is NaN."""
     wide_vectors()
@@ -355,7 +355,7 @@ def _first_largest_block(scores, order, best, chosen):
         chosen[i] = chosen[i] if best[i] == best[i] else UNDEFINED
 
 
-@kernel
+@subkernel
 def _store_gates(chosen, gates, coefficients):
     """The gates and their rows of the codebook; NaN where the parameters were not numbers, so that nothing hides it."""
     for i in range(gates.size):

@@ -25,7 +25,7 @@ _WIDTH: Final = 16
 """Columns that are added up side by side: a register of AVX-512."""
 
 # No fastmath: what is to be fused says so.
-_inlined = njit(cache=True, forceinline=True, error_model="numpy")
+_inlined = njit(cache=True, inner=True, forceinline=True, error_model="numpy")
 _kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 

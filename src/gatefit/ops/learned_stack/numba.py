@@ -36,7 +36,17 @@ from gatefit.ops.simd import (
 )
 from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_schedule import check_range
-from gatefit.ops.stack_tiles import add_group_sums, from_tiles, inlined, kernel, run, slices, spread_groups, to_tiles
+from gatefit.ops.stack_tiles import (
+    add_group_sums,
+    from_tiles,
+    inlined,
+    kernel,
+    run,
+    slices,
+    spread_groups,
+    subkernel,
+    to_tiles,
+)
 from gatefit.ops.stacks import Stack, at_places
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -66,7 +76,7 @@ def _polynomial(c, k, u, v):
     return (c_0 + c_1 * u) + v * (c_2 + c_12 * u)
 
 
-@kernel
+@subkernel
 def _forward_bits(x, pairs, c, z):
     wide_vectors()
     for k in range(uint32(pairs.shape[1])):
@@ -79,7 +89,7 @@ def _forward_bits(x, pairs, c, z):
         store(z, int64(k) * SAMPLES, where(v, high, low))
 
 
-@kernel
+@subkernel
 def _forward_rows(x, pairs, c, z):
     wide_vectors()
     for k in range(uint32(pairs.shape[1])):
@@ -114,7 +124,7 @@ def _note(watched, side, k, gates, d, notes, at):
             store(notes, row * notes.shape[1] + at, d)
 
 
-@kernel
+@subkernel
 def _backward_bits(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
     """A layer whose pool is bits; ``below`` is empty where nothing there wants a gradient.
 
@@ -141,7 +151,7 @@ def _backward_bits(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
         _note(watched, 1, k, gates, to_v, notes, at)
 
 
-@kernel
+@subkernel
 def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
     wide_vectors()
     gates, width, share = pairs.shape[1], nodes.shape[2], pairs.shape[1] * SAMPLES // delta.size
@@ -178,7 +188,7 @@ def _soft_forward(words, layers, pairs, c, activations, scores, begin, end):
         _soft_forward_word(words[word], layers, layers.shape[0], pairs, c, activations, scores[word])
 
 
-@kernel
+@subkernel
 def _soft_forward_word(x, layers, depth, pairs, c, activations, scores):
     """The first ``depth`` layers of one word, their rows one layer after another in ``activations``."""
     for layer in range(depth):
@@ -235,7 +245,7 @@ def _soft_backward(
             above, here, there = to_below, there, here
 
 
-@kernel
+@subkernel
 def _keep(rows, nodes, kept, word):
     """The word's values of some nodes, for whoever looks for better ones."""
     for place in range(nodes.size):

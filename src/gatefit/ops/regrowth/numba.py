@@ -39,7 +39,8 @@ def _lay_out_bits(words, values, begin, end):
         count = min(NODES, words.shape[1] - block * NODES)
         for word in range(words.shape[0]):
             own[:] = 0
-            own[:count] = words[word, block * NODES : block * NODES + count]
+            for i in range(count):
+                own[i] = words[word, block * NODES + i]
             for sample in range(min(64, batch - word * 64)):
                 row, bit = values[block, word * 64 + sample], np.uint64(1) << np.uint64(sample)
                 for node in range(NODES):

@@ -36,6 +36,7 @@ from gatefit.ops.stack_tiles import (
     scheduled_coefficients,
     slices,
     spread_groups,
+    subkernel,
     to_tiles,
 )
 from gatefit.ops.stacks import Stack
@@ -54,7 +55,7 @@ def _polynomial(c, k, u, v):
     return (c_0 + c_1 * u) + v * (c_2 + c_12 * u)
 
 
-@kernel
+@subkernel
 def _forward_bits(x, shift, first, second, rows, c, z):
     """The first layer: u and v are bits of the batch, z takes one of four values."""
     wide_vectors()
@@ -69,7 +70,7 @@ def _forward_bits(x, shift, first, second, rows, c, z):
         store(z, int64(rows[k]) * SAMPLES, where(v, high, low))
 
 
-@kernel
+@subkernel
 def _forward_cycles(x, starts, rows, c, z):
     wide_vectors()
     for cycle in range(uint32(starts.size - 1)):
@@ -85,7 +86,7 @@ def _forward_cycles(x, starts, rows, c, z):
         store(z, int64(rows[last]) * SAMPLES, _polynomial(c, last, u, opening))
 
 
-@kernel
+@subkernel
 def _forward_rows(x, first, second, rows, c, z):
     wide_vectors()
     for k in range(uint32(rows.size)):
@@ -93,7 +94,7 @@ def _forward_rows(x, first, second, rows, c, z):
         store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
 
 
-@kernel
+@subkernel
 def _backward_bits(x, shift, first, second, slots, delta, dc):
     """The first layer: sums over the samples whose bits are set; nothing below wants a gradient."""
     wide_vectors()
@@ -116,7 +117,7 @@ def _backward_gate(u, v, c, k, carry, delta, place, dc):
     return c_2 * d + c_12 * d_u
 
 
-@kernel
+@subkernel
 def _backward_cycles(x, starts, slots, c, delta, dc):
     wide_vectors()
     zero = spread(dc.dtype.type(0), TILE)
@@ -135,7 +136,7 @@ def _backward_cycles(x, starts, slots, c, delta, dc):
         store(delta, place, load(delta, place, TILE) + carry)
 
 
-@kernel
+@subkernel
 def _backward_rows(x, first, second, slots, c, delta, below, dc):
     """Into ``below``, the gradients of the inputs; an input may be used any number of times."""
     wide_vectors()
@@ -158,7 +159,7 @@ def _sigmoid(z):
         z[i] = (e if z[i] < 0 else one) / (one + e)
 
 
-@kernel
+@subkernel
 def _through_sigmoid(y, rows, slots, delta):
     """δ becomes y (1 - y) δ."""
     wide_vectors()
@@ -169,7 +170,7 @@ def _through_sigmoid(y, rows, slots, delta):
         store(delta, place, load(delta, place, TILE) * (own * (one + minus * own)))
 
 
-@kernel
+@subkernel
 def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores):
     """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
 
@@ -208,7 +209,7 @@ def _forward(words, layers, first, second, rows, cycles, c, sigmoid, activations
         _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores[tile])
 
 
-@kernel
+@subkernel
 def _backward_tile(
     x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
     activations, outputs, delta, spare, gradient, dc,

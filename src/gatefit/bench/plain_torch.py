@@ -20,12 +20,14 @@ class FeatureMajor(nn.Module):
         self.classes, self.temperature = classes, temperature
 
     def coefficients(self, latent: Tensor) -> Tensor:
+        """Four a gate: of sixteen logits, or of four latent numbers."""
         vectors = codebook()
         if latent.shape[1] == 16:
             return torch.softmax(latent, -1) @ vectors
         return torch.softmax(-(latent[:, None] - vectors).square().sum(-1), -1) @ vectors
 
     def forward(self, x: Tensor) -> Tensor:
+        """Scores."""
         x = x.T.contiguous()
         for wiring, latent in zip(self.wirings, self.latents, strict=True):
             c = self.coefficients(latent)
@@ -53,6 +55,7 @@ class NaiveMixture(nn.Module):
         self.classes, self.temperature = classes, temperature
 
     def forward(self, x: Tensor) -> Tensor:
+        """Scores."""
         for wiring, latent in zip(self.wirings, self.latents, strict=True):
             weights = torch.softmax(latent, -1)
             total = torch.zeros(())
