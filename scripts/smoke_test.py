@@ -82,11 +82,11 @@ def install(environment: Path, what: object) -> None:
 def package_files(archive: Path) -> set[str]:
     """The files of the package in a wheel or an sdist, by their path from the package's folder on."""
     if archive.suffix == ".whl":
-        names = zipfile.ZipFile(archive).namelist()
-        return {name for name in names if name.startswith("gatefit/")}
-    names = [name.partition("/")[2] for name in tarfile.open(archive).getnames() if not name.endswith("/")]
-    found = {name.removeprefix("src/") for name in names if name.startswith("src/gatefit/")}
-    return {name for name in found if not any(other.startswith(f"{name}/") for other in found)}  # files, not folders
+        with zipfile.ZipFile(archive) as held:
+            return {name for name in held.namelist() if name.startswith("gatefit/")}
+    with tarfile.open(archive) as unpacked:
+        names = [member.name.partition("/")[2] for member in unpacked.getmembers() if member.isfile()]
+    return {name.removeprefix("src/") for name in names if name.startswith("src/gatefit/")}
 
 
 def python_of(environment: Path) -> Path:

@@ -1,3 +1,3 @@
 """The version, where every module can read it: ``gatefit.__version__`` is the same."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

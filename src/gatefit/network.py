@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from gatefit.encoders import Encoder, encoder_from_spec
 from gatefit.layers import LAYERS, GateLayer, Layer
 from gatefit.layers.gates import no_gradient_to_inputs, saved_method, saved_pairs
-from gatefit.methods import Method, resolve_method
+from gatefit.methods import Method, NotBooleanError, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import Implementation, Implemented
@@ -208,6 +208,15 @@ class LogicNetwork(Implemented):
 
     def __str__(self) -> str:
         return super().__repr__()
+
+    def _repr_html_(self) -> str:
+        from gatefit.circuit.picture import layers_html
+
+        try:
+            gates = [layer.cpu().numpy() for layer in self.gates()]
+        except NotBooleanError:  # a free variant: there are no gates to count
+            gates = []
+        return layers_html(repr(self), gates)
 
     @property
     def width(self) -> int:

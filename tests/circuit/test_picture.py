@@ -53,3 +53,15 @@ def test_names_from_outside_are_text_and_nothing_is_executed():
     assert "<img" not in html
     assert not re.search(r"<[^>]*\son\w+=", html)
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("method", ["multilinear-covjac", "iwp-free"])
+def test_a_network_is_a_bar_a_layer(method):
+    from gatefit.network import LogicNetwork
+
+    network = LogicNetwork(12, 2, width=[40, 20], method=method, seed=0)
+    html = network._repr_html_()
+    assert "12 inputs, 2 layers of 40, 20 gates" in html
+    assert ("<svg" in html) == (method != "iwp-free")
+    counts = [int(count.replace(",", "")) for count in re.findall(r'right">([\d,]+)<', html)]
+    assert sum(counts) == (60 if method != "iwp-free" else 0)

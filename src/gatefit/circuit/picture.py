@@ -7,11 +7,12 @@
 Nothing is executed in it, and every name from outside is escaped.
 """
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int64, UInt8
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.statistics import Statistics, fan_out, levels, statistics
@@ -44,24 +45,34 @@ def described(circuit: Circuit, counts: Statistics) -> str:
 def to_html(circuit: Circuit) -> str:
     """A few lines of HTML: the sentence, the census, the drawing."""
     counts = statistics(circuit)
-    census = sorted(((count, name) for name, count in counts.census.items() if count), reverse=True)
-    cells = "".join(
-        f'<tr><td style="text-align:left">{name.replace("_", " ").lower()}</td>'
-        f'<td style="text-align:right">{count:,}</td></tr>'
-        for count, name in census
-    )
     said = " · ".join(
         f"{escape(name)} {escape(value[: 12 if name == 'data' else 120])}"
         for name, value in sorted(circuit.metadata.items())
         if name != "dataset_options"
     )
+    head = f"<strong>Circuit</strong>: {escape(described(circuit, counts))}.<br><small>{said}</small>"
+    return _box("gatefit-circuit", head, to_svg(circuit), counts.census, "live")
+
+
+def layers_html(title: str, layers: Sequence[UInt8[np.ndarray, " gates"]]) -> str:
+    """The same of layers of gates that are not a circuit yet: a bar a layer, whatever reads its gates."""
+    numbers = np.bincount(np.concatenate([np.empty(0, np.uint8), *layers]), minlength=16)
+    drawing = _framed(_chart(layers, 1)) if layers else ""
+    return _box("gatefit-network", escape(title), drawing, {gate.name: int(numbers[gate]) for gate in Gate}, "trained")
+
+
+def _box(name: str, head: str, drawing: str, census: Mapping[str, int], what: str) -> str:
+    found = sorted(((count, gate) for gate, count in census.items() if count), reverse=True)
+    cells = "".join(
+        f'<tr><td style="text-align:left">{gate.replace("_", " ").lower()}</td>'
+        f'<td style="text-align:right">{count:,}</td></tr>'
+        for count, gate in found
+    )
     return (
-        f'<div class="gatefit-circuit" style="font-family:sans-serif;font-size:13px">'
-        f"<strong>Circuit</strong>: {escape(described(circuit, counts))}.<br><small>{said}</small>"
-        f'<div style="display:flex;gap:24px;align-items:flex-start;margin-top:6px">{to_svg(circuit)}'
-        f'<table style="margin:0;font-size:13px"><thead><tr><th style="text-align:left">gate</th><th>live</th></tr>'
-        f"</thead>"
-        f"<tbody>{cells}</tbody></table></div></div>"
+        f'<div class="{name}" style="font-family:sans-serif;font-size:13px">{head}'
+        f'<div style="display:flex;gap:24px;align-items:flex-start;margin-top:6px">{drawing}'
+        f'<table style="margin:0;font-size:13px"><thead><tr><th style="text-align:left">gate</th><th>{what}</th></tr>'
+        f"</thead><tbody>{cells}</tbody></table></div></div>"
     )
 
 
@@ -69,14 +80,18 @@ def to_svg(circuit: Circuit) -> str:
     """The drawing alone."""
     live = fan_out(circuit) > 0
     gates = np.flatnonzero(live[circuit.inputs :]) + circuit.inputs
-    body = _wires(circuit, live, gates) if len(gates) <= MOST_DRAWN else _bars(circuit, gates)
+    return _framed(_wires(circuit, live, gates) if len(gates) <= MOST_DRAWN else _bars(circuit, gates))
+
+
+def _framed(body: str) -> str:
+    """A drawing with its legend."""
     legend, x = [], MARGIN
     for text, colour in KINDS.values():
         legend.append(f'<circle cx="{x}" cy="{HEIGHT + 8}" r="4" fill="{colour}"/>')
         legend.append(f'<text x="{x + 8}" y="{HEIGHT + 12}" font-size="11" fill="#5f6368">{text}</text>')
         x += 30 + round(6.2 * len(text))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="the circuit, from inputs to scores" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="gates, from inputs to scores" '
         f'width="{WIDTH}" height="{HEIGHT + 20}" viewBox="0 0 {WIDTH} {HEIGHT + 20}">{body}{"".join(legend)}</svg>'
     )
 
@@ -146,14 +161,18 @@ def _bars(circuit: Circuit, gates: Int64[np.ndarray, " live"]) -> str:
     """A bar for each level, by kind."""
     level = levels(circuit)[gates]
     first = int(level.min())  # wires and constants alone are on level 0
-    level = level - first
-    kinds = np.array([list(KINDS).index(_kind(number)) for number in range(16)])[circuit.gates[gates - circuit.inputs]]
-    columns = int(level.max()) + 1
-    counts = np.zeros((columns, len(KINDS)), np.int64)
-    np.add.at(counts, (level, kinds), 1)
-    tallest, step = int(counts.sum(axis=1).max()), (WIDTH - 2 * MARGIN) / columns
+    return _chart(
+        [circuit.gates[gates - circuit.inputs][level == number] for number in range(first, level.max() + 1)], first
+    )
+
+
+def _chart(columns: Sequence[UInt8[np.ndarray, " gates"]], first: int) -> str:
+    """A bar for each column of gates, the first of which is number ``first``."""
+    of_kind = np.array([list(KINDS).index(_kind(number)) for number in range(16)])
+    counts = [np.bincount(of_kind[gates], minlength=len(KINDS)).tolist() for gates in columns]
+    tallest, step = max(1, *(sum(row) for row in counts)), (WIDTH - 2 * MARGIN) / len(counts)
     parts = []
-    for number, row in enumerate(counts.tolist()):
+    for number, row in enumerate(counts):
         y, x = float(HEIGHT), MARGIN + number * step
         for count, (_, colour) in zip(row, KINDS.values(), strict=True):
             height = (HEIGHT - 16) * count / tallest

@@ -57,7 +57,7 @@ def then(before: str | None, now: str) -> str:
 
 @functools.cache
 def code_version() -> str:
-    """0.1.0+COMMIT in a working copy of gatefit, with .changed where its sources differ; else 0.1.0."""
+    """0.2.0+COMMIT in a working copy of gatefit, with .changed where its sources differ; else 0.2.0."""
     version, package = _version("gatefit") or "unknown", Path(__file__).parents[1]
     # Not the repository of somebody's project in which gatefit happens to be installed.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:

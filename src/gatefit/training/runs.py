@@ -435,7 +435,7 @@ def read_clocks() -> dict[str, float]:
 class ProvenanceFile(Observer):
     """Keeps a run folder's made.json: what the run was made with, and how long it took.
 
-        {"code_version": "0.1.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5,
+        {"code_version": "0.2.0+COMMIT", "machine": {...}, "same_bits_on": ..., "seconds": 12.5,
          "processor_seconds": 12.1, "threads": 1}
 
     A file of its own: a run's other files have the same bytes whenever, in however many parts and on however many
