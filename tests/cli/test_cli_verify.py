@@ -265,6 +265,18 @@ def test_an_image_is_explained_by_pictures(gatefit, tmp_path):
     assert "how often a pixel is in the reasons" in summed[8]
 
 
+def test_infinite_numbers_are_numbers(gatefit, refused, loans):
+    model, data = loans / "loans.gate", loans / "far.csv"
+    data.write_text("income,debt,job\ninf,5,baker\n-inf,5,baker\n")
+    first = gatefit("explain", model, data, "--row", 0, "--json").json
+    assert [condition["text"] for condition in first["because"]] == ["income >= 31", "debt <= 10"]
+    near = gatefit("verify", "closest", model, data, "--json").json["answers"]
+    assert near[1]["changed"]["income"][0] == "-inf"
+    asked = ("verify", "robust", model, data, "--row", 0, "--changes", 0, "--certificate", loans / "far")
+    assert "a certificate holds finite numbers" in refused(*asked)
+    assert not (loans / "far").exists()
+
+
 def test_a_summary_says_how_often_features_are_in_reasons(gatefit, loans):
     model, data = loans / "loans.gate", loans / "people.csv"
     lines = [" ".join(line.split()) for line in gatefit("explain", model, data, "--summary").out.splitlines()]

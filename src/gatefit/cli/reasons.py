@@ -4,6 +4,7 @@ reason   forced pixels as they must stay, ``·`` if blank; nothing where any val
 change   the pixels that turn the answer: ``+`` brighter, ``-`` darker
 """
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -33,6 +34,15 @@ NEVER: Final = 40
 def said(value: Any) -> str:
     """A raw value as people write it."""
     return "missing" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def json_safe(content: Any) -> Any:
+    """The same with infinite numbers, which JSON has no word for, as the text that they are read from: "inf"."""
+    if isinstance(content, dict):
+        return {name: json_safe(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [json_safe(value) for value in content]
+    return str(content) if isinstance(content, float) and math.isinf(content) else content
 
 
 def refuse_figure(path: Path) -> None:
@@ -177,7 +187,7 @@ class Reader:
         if as_json:
             content = {"summary": batch.summary(), **batch.to_json()}
             content["answers"] = [self.json(answer) for answer in batch]
-            output.print_json(content)
+            output.print_json(json_safe(content))
             return
         if not only_summary:
             for number, answer in enumerate(batch):
