@@ -17,7 +17,7 @@ from gatefit.circuit.verify.encode import Encoding
 from gatefit.circuit.verify.pose import posed, state_agree
 from gatefit.circuit.verify.problem import domain_of
 from gatefit.circuit.verify.sat import Refutation, ask
-from gatefit.encoders import Table, Threshold
+from gatefit.encoders import Table, Thermometer, Threshold
 from gatefit.gates import Gate
 
 BAD_FILES = {
@@ -414,3 +414,21 @@ def test_nothing_is_written_over(refused, loans, certificate):
         assert f"{path} exists; choose another folder" in refused(*asked, "--certificate", path)
     assert {path.name: path.read_bytes() for path in certificate.iterdir()} == before
     assert (loans / "people.csv").read_text() == DATA
+
+
+def test_shades_of_a_reason_are_intervals(gatefit, tmp_path):
+    """Three levels: a pixel that must not be above one, one that must not be below one, one that is between two."""
+    encoder = Thermometer(3, spacing="uniform", low=0, high=16).fit(np.zeros((1, 64)))
+    bit = {(rule.feature, rule.value): i for i, rule in enumerate(encoder.rules)}
+    (low, _, high), n = sorted({value for _, value in bit}), encoder.bits
+    gates = [Gate.A_AND_NOT_B, Gate.A_AND_NOT_B, Gate.AND, Gate.NOT_A]
+    operands = [[bit[1, high], bit[2, low], n, n + 2], [bit[0, low], bit[2, high], n + 1, n + 2]]
+    circuit = Circuit(n, gates, operands, [n + 2, n + 3], GroupSum([1, 0], [0, 0]), encoder=encoder)
+    circuit.save(tmp_path / "shades.gate")
+    row = np.zeros((1, 64))
+    row[0, 1:3] = 16, (low + high) / 2
+    np.savetxt(tmp_path / "row.csv", row, fmt="%g", delimiter=",")
+    out = gatefit("explain", tmp_path / "shades.gate", tmp_path / "row.csv", "--no-header").out.splitlines()
+    picture = out[out.index("") + 1 :]
+    assert picture[0].split("|")[0].rstrip() == "··██▒▒"
+    assert "between two, nothing: whatever (--json has the levels)" in picture[8]
