@@ -11,6 +11,7 @@ import pytest
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove.questions import Effort
 from gatefit.circuit.readout import Affine, GroupSum
+from gatefit.circuit.verify import robust
 from gatefit.circuit.verify.certificate import write
 from gatefit.circuit.verify.decide import Closed, Outcome
 from gatefit.circuit.verify.encode import Encoding
@@ -274,6 +275,8 @@ def test_infinite_numbers_are_numbers(gatefit, refused, loans):
     assert near[1]["changed"]["income"][0] == "-inf"
     asked = ("verify", "robust", model, data, "--row", 0, "--changes", 0, "--certificate", loans / "far")
     assert "a certificate holds finite numbers" in refused(*asked)
+    with pytest.raises(ValueError, match="a certificate holds finite numbers"):
+        robust(Circuit.load(model), [float("inf"), 5, "baker"], changes=0, certificate=loans / "far")
     assert not (loans / "far").exists()
 
 
@@ -380,6 +383,14 @@ def test_a_truncated_refutation_is_refused(gatefit, refused, tmp_path):
     for kept in (len(whole) - 3, whole.index(b"\n") + 1, 0):
         proof.write_bytes(whole[:kept])
         assert "0.drat" in refused(*command)
+    for name in ("0.drat", "0.cnf"):
+        os.truncate(path / name, 2**33)  # sparse: it takes no room, but would take memory to read
+        assert f"{name} has 8,589,934,592 bytes" in refused(*command)
+        (path / name).unlink()
+        (path / name).mkdir()
+        assert f"{name}: it is not there, or no file" in refused(*command)
+        (path / name).rmdir()
+        (path / name).write_bytes(whole)
 
 
 def test_a_certificate_of_another_circuit_encoder_or_answers_is_refused(refused, loans, certificate):
