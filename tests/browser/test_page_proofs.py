@@ -48,7 +48,7 @@ def text(page, place: str) -> str:
 
 def settled(page) -> None:
     page.wait_for("gatefit.findings() !== null")
-    page.wait_for("!document.querySelector('#nearest').textContent.startsWith('trying')")
+    page.wait_for("!document.querySelector('#basis').textContent.includes('Trying')")
 
 
 def test_a_sample_is_shown_with_what_was_proved_of_it(show):
@@ -82,7 +82,7 @@ def test_the_badge_of_an_image_and_the_nearest_one_beside_it(show):
     x[0, :9] = x[1, :5] = 255
     page = show(circuit, samples=Samples(x, np.array([1, 1])), why=PATIENT)
     settled(page)
-    assert text(page, "#badge") == "No 4 pixels can change this answer"
+    assert text(page, "#badge") == "No 4 pixels can change this"
     assert text(page, "#basis").startswith("Proved when this page was made: ")
     assert "undecided" not in text(page, "#basis")
     assert "5 of 64 pixels force the answer ink" in text(page, "#reason")
@@ -102,7 +102,7 @@ def test_the_badge_of_an_image_and_the_nearest_one_beside_it(show):
 
 def test_pairs_of_any_input_are_tried_in_the_page(show):
     page = show(votes(7))
-    for ones, badge in ((7, "No 2 bits can change this answer"), (5, "No single bit can change this answer")):
+    for ones, badge in ((7, "No 2 bits can change this"), (5, "No single bit can change this")):
         page.run(f"gatefit.set({[1] * ones + [0] * (7 - ones)})")
         settled(page)
         assert text(page, "#badge") == badge
@@ -154,10 +154,25 @@ def test_undecided_is_shown_as_undecided(show, monkeypatch):
         monkeypatch.setattr(proofs, question, lambda *_, **__: unknown)
     page = show(loans(), samples=PEOPLE, why=1)
     settled(page)
+    assert page.run("gatefit.findings().some(({ flips }) => flips.length)")
     assert page.run("document.querySelector('#badge').hidden")
     assert text(page, "#basis") == "Undecided within 1 s whether a single feature can change this."
     assert "Undecided within 1 s: no reason was proved." in text(page, "#reason")
     assert "Undecided: none was found within 1 s." in text(page, "#nearest")
+
+
+def test_what_was_undecided_is_tried_in_the_page(show, monkeypatch):
+    from gatefit.backends.html import proofs
+    from gatefit.circuit.verify import Undecided
+
+    unknown = Undecided("the answer stays", 1.0, "not decided in 1.0 s; raise timeout")
+    for question in ("closest", "robust", "explain"):
+        monkeypatch.setattr(proofs, question, lambda *_, **__: unknown)
+    page = show(votes(7), samples=Samples(np.array([[True] * 7]), np.array([1])), why=1)
+    settled(page)
+    assert text(page, "#badge") == "No 2 bits can change this"
+    assert text(page, "#basis") == "All 21 pairs were tried in this page just now."
+    assert "Undecided within 1 s: no reason was proved." in text(page, "#reason")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -176,5 +191,5 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(show, scheme):
     emulation = {"prefers_color_scheme": scheme}
     page = show(votes(7), samples=Samples(x, np.array([1])), why=PATIENT, emulation=emulation)
     settled(page)
-    assert text(page, "#badge") == "No 3 bits can change this answer"
+    assert text(page, "#badge") == "No 3 bits can change this"
     assert min(page.run(script)) >= 4.5

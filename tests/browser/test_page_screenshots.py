@@ -108,3 +108,15 @@ def test_a_form(show, data_dir, folder):
     clip = {"x": 0, "y": 0, "width": 1280, "height": 1010, "scale": 0.75}
     save(page, folder / "browser-table.png", clip=clip)
     assert page.run("gatefit.scores()") == circuit.scores(x_test.iloc[:1])[0].tolist()
+
+
+@pytest.mark.slow
+def test_what_is_proved(show, digits, folder):
+    committed = Path(__file__).parents[2] / "benchmarks" / "results" / "hardware" / "digits.gate"
+    samples = Samples(digits.x_test[1:2], digits.y_test[1:2])
+    page = show(Circuit.load(committed), title="Digits", samples=samples, why=600)
+    page.wait_for("gatefit.findings() !== null")
+    assert page.run("document.querySelector('#badge').textContent") == "No single pixel can change this"
+    assert page.run("gatefit.proved().nearest.changed.length") == 2
+    assert page.run("document.querySelectorAll('#reason li').length") > 10
+    save(page, folder / "browser-why.png", selector="#proofs")

@@ -11,13 +11,14 @@ import pytest
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.prove.questions import Effort
 from gatefit.circuit.readout import Affine, GroupSum
+from gatefit.circuit.verify import robust
 from gatefit.circuit.verify.certificate import write
 from gatefit.circuit.verify.decide import Closed, Outcome
 from gatefit.circuit.verify.encode import Encoding
 from gatefit.circuit.verify.pose import posed, state_agree
 from gatefit.circuit.verify.problem import domain_of
 from gatefit.circuit.verify.sat import Refutation, ask
-from gatefit.encoders import Table, Threshold
+from gatefit.encoders import Table, Thermometer, Threshold
 from gatefit.gates import Gate
 
 BAD_FILES = {
@@ -265,6 +266,20 @@ def test_an_image_is_explained_by_pictures(gatefit, tmp_path):
     assert "how often a pixel is in the reasons" in summed[8]
 
 
+def test_infinite_numbers_are_numbers(gatefit, refused, loans):
+    model, data = loans / "loans.gate", loans / "far.csv"
+    data.write_text("income,debt,job\ninf,5,baker\n-inf,5,baker\n")
+    first = gatefit("explain", model, data, "--row", 0, "--json").json
+    assert [condition["text"] for condition in first["because"]] == ["income >= 31", "debt <= 10"]
+    near = gatefit("verify", "closest", model, data, "--json").json["answers"]
+    assert near[1]["changed"]["income"][0] == "-inf"
+    asked = ("verify", "robust", model, data, "--row", 0, "--changes", 0, "--certificate", loans / "far")
+    assert "a certificate holds finite numbers" in refused(*asked)
+    with pytest.raises(ValueError, match="a certificate holds finite numbers"):
+        robust(Circuit.load(model), [float("inf"), 5, "baker"], changes=0, certificate=loans / "far")
+    assert not (loans / "far").exists()
+
+
 def test_a_summary_says_how_often_features_are_in_reasons(gatefit, loans):
     model, data = loans / "loans.gate", loans / "people.csv"
     lines = [" ".join(line.split()) for line in gatefit("explain", model, data, "--summary").out.splitlines()]
@@ -368,6 +383,14 @@ def test_a_truncated_refutation_is_refused(gatefit, refused, tmp_path):
     for kept in (len(whole) - 3, whole.index(b"\n") + 1, 0):
         proof.write_bytes(whole[:kept])
         assert "0.drat" in refused(*command)
+    for name in ("0.drat", "0.cnf"):
+        os.truncate(path / name, 2**33)  # sparse: it takes no room, but would take memory to read
+        assert f"{name} has 8,589,934,592 bytes" in refused(*command)
+        (path / name).unlink()
+        (path / name).mkdir()
+        assert f"{name}: it is not there, or no file" in refused(*command)
+        (path / name).rmdir()
+        (path / name).write_bytes(whole)
 
 
 def test_a_certificate_of_another_circuit_encoder_or_answers_is_refused(refused, loans, certificate):
@@ -402,3 +425,21 @@ def test_nothing_is_written_over(refused, loans, certificate):
         assert f"{path} exists; choose another folder" in refused(*asked, "--certificate", path)
     assert {path.name: path.read_bytes() for path in certificate.iterdir()} == before
     assert (loans / "people.csv").read_text() == DATA
+
+
+def test_shades_of_a_reason_are_intervals(gatefit, tmp_path):
+    """Three levels: a pixel that must not be above one, one that must not be below one, one that is between two."""
+    encoder = Thermometer(3, spacing="uniform", low=0, high=16).fit(np.zeros((1, 64)))
+    bit = {(rule.feature, rule.value): i for i, rule in enumerate(encoder.rules)}
+    (low, _, high), n = sorted({value for _, value in bit}), encoder.bits
+    gates = [Gate.A_AND_NOT_B, Gate.A_AND_NOT_B, Gate.AND, Gate.NOT_A]
+    operands = [[bit[1, high], bit[2, low], n, n + 2], [bit[0, low], bit[2, high], n + 1, n + 2]]
+    circuit = Circuit(n, gates, operands, [n + 2, n + 3], GroupSum([1, 0], [0, 0]), encoder=encoder)
+    circuit.save(tmp_path / "shades.gate")
+    row = np.zeros((1, 64))
+    row[0, 1:3] = 16, (low + high) / 2
+    np.savetxt(tmp_path / "row.csv", row, fmt="%g", delimiter=",")
+    out = gatefit("explain", tmp_path / "shades.gate", tmp_path / "row.csv", "--no-header").out.splitlines()
+    picture = out[out.index("") + 1 :]
+    assert picture[0].split("|")[0].rstrip() == "··██▒▒"
+    assert "between two, nothing: whatever (--json has the levels)" in picture[8]

@@ -4,6 +4,7 @@ reason   forced pixels as they must stay, ``·`` if blank; nothing where any val
 change   the pixels that turn the answer: ``+`` brighter, ``-`` darker
 """
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -33,6 +34,15 @@ NEVER: Final = 40
 def said(value: Any) -> str:
     """A raw value as people write it."""
     return "missing" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def json_safe(content: Any) -> Any:
+    """The same with infinite numbers, which JSON has no word for, as the text that they are read from: "inf"."""
+    if isinstance(content, dict):
+        return {name: json_safe(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [json_safe(value) for value in content]
+    return str(content) if isinstance(content, float) and math.isinf(content) else content
 
 
 def refuse_figure(path: Path) -> None:
@@ -129,6 +139,11 @@ class Reader:
         forced = {condition.feature: self._share(condition) for condition in answer.because}
         pictures = [self._picture(lambda name: _shade(forced.get(name), shades))]
         lines = [f"reason: {shades[0]} must stay blank, {shades[-1]} must stay inked, nothing: whatever"]
+        if any(len(feature.thresholds) > 1 for feature in domain.features):
+            lines = [
+                f"reason: {shades[0]} not above some level, {shades[-1]} not below one, {shades[2]} between two, "
+                f"nothing: whatever (--json has the levels)"
+            ]
         other = answer.why_not
         if isinstance(other, Counterexample):
             signs = {}
@@ -157,12 +172,13 @@ class Reader:
         return lines
 
     def _share(self, condition: "Condition") -> float:
-        """How bright a pixel must be, from 0 to 1: the middle of what a reason leaves it."""
+        """How bright a pixel must be, from 0 to 1: as an interval that is open to one side, or the middle of one."""
         domain = self.places.domain
         feature = domain.features[domain.names[condition.feature]]
         levels = [feature.values[v].levels or (0, 0) for v in condition.values]
         most = max(1, len(feature.thresholds))
-        return (min(low for low, _ in levels) + max(high for _, high in levels)) / 2 / most
+        low, high = min(low for low, _ in levels), max(high for _, high in levels)
+        return 0.0 if low == 0 else 1.0 if high == most else (low + high) / 2 / most
 
     def _level(self, number: int, raw: Any) -> float:
         thresholds = self.places.domain.features[number].thresholds
@@ -177,7 +193,7 @@ class Reader:
         if as_json:
             content = {"summary": batch.summary(), **batch.to_json()}
             content["answers"] = [self.json(answer) for answer in batch]
-            output.print_json(content)
+            output.print_json(json_safe(content))
             return
         if not only_summary:
             for number, answer in enumerate(batch):

@@ -10,11 +10,11 @@ from gatefit.cli import output
 from gatefit.cli.circuits import counting, load_circuit, working
 from gatefit.cli.errors import REFUSED, UserError, check_choice, user_input
 from gatefit.cli.options import AsJson
-from gatefit.cli.reasons import said
+from gatefit.cli.reasons import json_safe, said
 
 if TYPE_CHECKING:
     from gatefit.circuit.ir import Circuit
-    from gatefit.circuit.verify import Answer, Batch, Domain
+    from gatefit.circuit.verify import Answer, Batch, Counterexample, Domain
     from gatefit.cli.reasons import Reader
 
 VERIFY_EXAMPLE = (
@@ -29,6 +29,8 @@ EXPLAIN_EXAMPLE = (
 
 QUESTIONS: Final = ("robust", "closest", "never-matters", "monotone", "agree", "reachable", "bounds", "share")
 _EXIT: Final = {"proved": 0, "counterexample": 1, "undecided": REFUSED}
+MANY: Final = 40
+"""Features of an example that are listed."""
 TIMEOUT: Final = 10.0
 """What `gatefit.verify` spends by default, written out: the command line starts without loading it."""
 
@@ -259,6 +261,8 @@ def _ask(
     if row is None and len(found) == 1 and not every:
         row = 0
     if row is not None:
+        if options.get("certificate") is not None and json_safe(found[row]) != list(found[row]):
+            raise UserError("a certificate holds finite numbers; give one beyond the last threshold instead of inf")
         with working("asking", as_json):
             return row, ask(circuit, found[row], **options)
     if options.get("certificate") is not None:
@@ -299,15 +303,13 @@ def _answered(answer: "Answer", as_json: bool, row: int | None = None, reader: "
 
     if as_json:
         content = answer.to_json() if reader is None else reader.json(answer)
-        output.print_json(({} if row is None else {"row": row}) | content)
+        output.print_json(json_safe(({} if row is None else {"row": row}) | content))
     elif isinstance(answer, Explanation) and reader is not None:
         reader.print_explanation(answer)
     else:
         typer.echo(output.printable(str(answer)))
         if isinstance(answer, Counterexample):
-            pair = [("one", answer.example)] + ([] if answer.other is None else [("other", answer.other)])
-            rows = [(which, str(e.answer), " ".join(f"{n}={said(v)}" for n, v in _few(e.row))) for which, e in pair]
-            output.print_table(("", "answer", "features"), rows)
+            _print_example(answer)
         if isinstance(answer, Proved) and answer.certificate is not None:
             typer.echo(f"certificate {answer.certificate}; check it with: gatefit verify --check {answer.certificate}")
         typer.echo(f"time {output.duration(answer.seconds)}")
@@ -316,10 +318,21 @@ def _answered(answer: "Answer", as_json: bool, row: int | None = None, reader: "
         raise typer.Exit(code)
 
 
-def _few(row: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The features of a row; of many, those that are not 0."""
-    shown = list(row.items())
-    return shown if len(shown) <= 40 else [(name, value) for name, value in shown if value][:40]
+def _print_example(answer: "Counterexample") -> None:
+    """A line for every feature: what it is at the example, and what it was, or is at the other one of a pair."""
+    row, changed = answer.example.row, answer.changed
+    # Of many features, such as pixels, those that differ are said already; of the rest the ones that are not 0.
+    names = list(row) if len(row) <= MANY else [name for name in row if name in changed or row[name]][:MANY]
+    if answer.other is None:
+        titles = ("feature", "value", "instead of")
+        rows = [(name, said(row[name]), said(changed[name][0]) if name in changed else "") for name in names]
+        rows.append(("answer", said(answer.example.answer), ""))
+    else:
+        other = answer.other.row
+        titles = ("feature", "one", "other")
+        rows = [(name, said(row[name]), said(other[name]) if other[name] != row[name] else "") for name in names]
+        rows.append(("answer", said(answer.example.answer), said(answer.other.answer)))
+    output.print_table(titles, rows)
 
 
 def _file(more: list[str], question: str) -> str:

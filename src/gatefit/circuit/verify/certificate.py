@@ -41,6 +41,8 @@ from gatefit.circuit.verify.problem import Alternative, Problem
 __all__ = ["CertificateError", "Checked", "check", "refuse_existing", "write"]
 
 VERSION: Final = 2
+MAX_PROOF_BYTES: Final = 2**31
+"""Of one refutation; a folder that says it has more is not read."""
 CIRCUITS: Final = ("circuit.gate", "other.gate")
 
 
@@ -80,7 +82,12 @@ def write(path: Path, asked: Posed, outcome: Outcome) -> None:
             "meaning": asked.text,
             "parts": parts,
         }
-        text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False)
+        try:
+            text = json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False)
+        except ValueError as error:
+            raise ValueError(
+                "a certificate holds finite numbers; give one beyond the last threshold instead of inf"
+            ) from error
         (draft / SUMMARY).write_text(text + "\n", encoding="utf-8")
         draft.rename(path)
     except BaseException:
@@ -187,11 +194,12 @@ def _check_refutation(
         raise CertificateError(f"{folder}: a refutation is of the forms of its alternative, or of those they imply")
     forms = alternative.implied if implied else (*alternative.forms, *alternative.implied)
     cnf = encoding.formula(forms)
-    if _read(folder / f"{number}.cnf") != cnf.to_dimacs():
+    formula = cnf.to_dimacs()
+    if _read(folder / f"{number}.cnf", len(formula)) != formula:
         raise CertificateError(f"{folder / f'{number}.cnf'} is not the formula of this statement")
     proof_path = folder / f"{number}.drat"
     try:
-        proof = proof_from_text(_read(proof_path), cnf.variables)
+        proof = proof_from_text(_read(proof_path, MAX_PROOF_BYTES), cnf.variables)
     except ValueError as error:
         raise CertificateError(f"{proof_path}: {error}") from error
     flaw = find_flaw(cnf, proof)
@@ -200,10 +208,12 @@ def _check_refutation(
     return cnf.clauses, int(np.count_nonzero(proof == 0))
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int) -> bytes:
     try:
         if not path.is_file():  # a pipe would wait for its writer
             raise CertificateError(f"cannot read {path}: it is not there, or no file")
+        if path.stat().st_size > most:  # before memory is asked for
+            raise CertificateError(f"{path} has {path.stat().st_size:,} bytes; {most:,} are the most that it can have")
         return path.read_bytes()
     except OSError as error:
         raise CertificateError(f"cannot read {path}: {error.strerror}") from error

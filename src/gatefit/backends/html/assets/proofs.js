@@ -44,6 +44,7 @@ class Proofs {
     this.stop();
     this.state = null;
     this.pictures = [];
+    this.offer?.remove();
     this.badge.hidden = true;
     this.basis.textContent = "";
     this.reason.replaceChildren();
@@ -64,28 +65,40 @@ class Proofs {
   }
 
   /** What single changes did, tried just now; then pairs, if there are few enough. */
-  singles(flipping, answer) {
-    if (this.state?.sample || this.circuit.readout.affine || this.model.classes.length < 2) return;
+  singles(flipping) {
+    if (this.circuit.readout.affine || this.model.classes.length < 2 || this.settled()) return;
     if (flipping || this.whatIf.extremes) return;
-    this.say(1, `Every value of every ${this.one} was tried in this page just now.`);
+    if (!(this.state?.changes >= 1)) this.say(1, `Every value of every ${this.one} was tried in this page just now.`);
     const { pairs, work } = this.whatIf.pairCost(this.values);
     if (!pairs) return;
-    if (work <= PAIRS_AT_ONCE) this.tryPairs(pairs, answer);
+    if (work <= PAIRS_AT_ONCE) this.tryPairs(pairs);
     else if (work <= PAIRS_AT_ALL) {
       const seconds = Math.max(2, Math.round(work / 3e8));
-      this.nearest.replaceChildren(button(`Try all ${pairs.toLocaleString("en")} pairs (about ${seconds} s)`,
-        () => this.tryPairs(pairs, answer), { id: "pairs" }));
+      const control = button(`Try all ${pairs.toLocaleString("en")} pairs (about ${seconds} s)`, () => {
+        control.remove();
+        this.tryPairs(pairs);
+      }, { id: "pairs" });
+      this.basis.after(control);
+      this.offer = control;
     }
   }
 
-  tryPairs(pairs, answer) {
-    const status = element("p", { className: "hint" }, `trying ${pairs.toLocaleString("en")} pairs …`);
-    this.nearest.replaceChildren(status);
-    this.stop = inSlices(this.whatIf.pairs(this.values), (found) => this.showPairs(found, answer));
+  /** Whether trying one by one could add nothing to what was proved when the page was made. */
+  settled() {
+    const { sample, changes = 0, next } = this.state ?? {};
+    return sample && (next !== "undecided" || changes >= 2 || this.proofs.unit !== this.one);
+  }
+
+  tryPairs(pairs) {
+    const known = this.basis.textContent;
+    this.basis.textContent = `${known} Trying all ${pairs.toLocaleString("en")} pairs …`;
+    this.stop = inSlices(this.whatIf.pairs(this.values), (found) => {
+      this.basis.textContent = known;
+      this.showPairs(found);
+    });
   }
 
   showPairs({ tried, winner, changes }) {
-    this.nearest.replaceChildren();
     if (!changes) {
       this.say(2, `All ${tried.toLocaleString("en")} pairs were tried in this page just now.`);
       return;
@@ -101,7 +114,7 @@ class Proofs {
   /** The badge, with what it rests on. */
   say(changes, basis, unit = this.one) {
     const { affine } = this.circuit.readout;
-    const what = affine ? `move this value by more than ${shortNumber(this.proofs.tolerance)}` : "change this answer";
+    const what = affine ? `move this value by more than ${shortNumber(this.proofs.tolerance)}` : "change this";
     this.state = { ...this.state, changes, unit };
     this.badge.hidden = false;
     this.badge.textContent = changes === 1 ? `No single ${unit} can ${what}` : `No ${changes} ${unit}s can ${what}`;
@@ -111,7 +124,7 @@ class Proofs {
   showSample({ answer, robust, reason, nearest }, bits) {
     const { unit, seconds } = this.proofs;
     const given = `${shortNumber(seconds)} s`;
-    this.state = { sample: true };
+    this.state = { sample: true, next: robust.next };
     const how = `Proved when this page was made: ${METHOD_WORDS[robust.method]}.`;
     if (robust.next === null) {
       this.say(robust.changes, how, unit);
@@ -226,7 +239,9 @@ class Proofs {
   reasonPicture(conditions) {
     const forced = new Set(conditions.flatMap(({ f }) => f));
     const figure = this.picture(`The ${forced.size} ${this.proofs.unit}s that force the answer`, null, (f) => this.share(f, this.values[f]), null, forced);
-    const key = legend([["forced-on", "must stay inked"], ["forced-off", "must stay blank"]]);
+    const shades = this.model.input.levels.length > 1;
+    const key = legend([["forced-on", shades ? "must stay about as dark" : "must stay inked"],
+      ["forced-off", shades ? "must stay about as light" : "must stay blank"]]);
     return element("div", {}, figure, this.proofs.unit === "pixel" ? key : "");
   }
 

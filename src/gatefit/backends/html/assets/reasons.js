@@ -58,7 +58,7 @@ class Reasons {
           : `${flipping} of ${findings.length} ${findings.length === 1 ? one : many} can change this answer alone.`;
     this.draw();
     this.fill();
-    this.proofs.singles(flipping, answer);
+    this.proofs.singles(flipping);
   }
 
   /** The features that matter most, in words. */
