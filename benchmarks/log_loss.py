@@ -71,9 +71,9 @@ def section(rows: list[dict[str, str]]) -> str:
     lower = sum(float(row["after"]) < float(row["before"]) for row in rows)
     before = np.median([float(row["before"]) / float(row["boosting"]) for row in rows])
     lines.append(
-        f"\nOver boosting: median {before:.2f} before, {ratio:.2f} now; now lower or level on {better} of {len(rows)}.\n"
+        f"\nOver boosting: median {before:.2f} before, {ratio:.2f} now, lower or level on {better} of {len(rows)}.\n"
         f"The temperature lowers the loss on {lower} tables and raises it on {len(rows) - lower}: without rows kept\n"
-        "apart it is a guess, and where a small table is learned perfectly (*monks-1*) scores deserved to be believed.\n"
+        "apart it is a guess, and where a small table is learned perfectly (*monks-1*) scores deserved belief.\n"
     )
     return "\n".join(lines)
 
