@@ -2,9 +2,11 @@
 
     python -m benchmarks.log_loss [TABLE...]      results/tables/log_loss.csv, and the section of docs/tables.md
 
-Tables and splits are those of ``benchmarks.tables study``: no row that is measured here had a say in any default. One
-fit gives both figures, for the temperature changes nothing else: *before* divides scores by the temperature of
-training. A table that is in the file is not made again.
+Tables and splits are those of ``benchmarks.tables study``. The rule for fits that keep no rows apart was chosen on
+development parts alone. Not so one detail of the other rule: targets were smoothed by K / (n + K) of K classes at
+first, and by 1 / (n + 2) after *letters* (26 classes) had been measured here, which it took from 0.326 to 0.317; with
+two classes both are the same. One fit gives both figures, for the temperature changes nothing else: *before* divides
+scores by the temperature of training. A table that is in the file is not made again.
 """
 
 import argparse
@@ -20,10 +22,7 @@ from benchmarks.tables import ROOT, TABLES, boosting, for_rivals, ours
 
 RESULTS = ROOT / "results" / "tables" / "log_loss.csv"
 SECTION = "## Probabilities"
-CHOSEN = (
-    "iris", "wine", "breast cancer", "digits", "monks-2", "ljubljana", "splice", "noisy", "hastie", "imbalanced",
-    "letters", "adult",
-)  # fmt: skip
+CLASSES = [name for name, table in TABLES.items() if not table.regression]
 FIELDS = ("table", "fitted_rows", "tested_rows", "factor", "before", "after", "boosting")
 
 
@@ -59,7 +58,8 @@ def section(rows: list[dict[str, str]]) -> str:
         "Log loss on the same rows, made by `python -m benchmarks.log_loss` (`results/tables/log_loss.csv`). *before*:",
         "scores over the temperature of training. *now*: over the one that `fit` finds for probabilities, *factor*",
         "times as large: on rows kept apart, from 10,000 rows on; below, 1 + 100 / rows. Classes and scores are the",
-        "same.\n",
+        "same. The rule for fewer rows was chosen on development parts alone; how targets are smoothed on rows kept",
+        "apart was changed once after *letters* had been measured here (0.326 before that change).\n",
         "| table | fitted rows | factor | before | now | boosting |",
         "|---|--:|--:|--:|--:|--:|",
     ]
@@ -68,13 +68,19 @@ def section(rows: list[dict[str, str]]) -> str:
         lines.append(f"| {row['table']} | {float(row['fitted_rows']):,.0f} | {float(row['factor']):.2f} | {losses} |")
     better = sum(float(row["after"]) <= float(row["boosting"]) for row in rows)
     ratio = np.median([float(row["after"]) / float(row["boosting"]) for row in rows])
-    lines.append(f"\nNow over boosting: median {ratio:.2f}; lower or level on {better} of {len(rows)}.\n")
+    lower = sum(float(row["after"]) < float(row["before"]) for row in rows)
+    before = np.median([float(row["before"]) / float(row["boosting"]) for row in rows])
+    lines.append(
+        f"\nOver boosting: median {before:.2f} before, {ratio:.2f} now, lower or level on {better} of {len(rows)}.\n"
+        f"The temperature lowers the loss on {lower} tables and raises it on {len(rows) - lower}: without rows kept\n"
+        "apart it is a guess, and where a small table is learned perfectly (*monks-1*) scores deserved belief.\n"
+    )
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", default=CHOSEN)
+    parser.add_argument("tables", nargs="*", default=CLASSES)
     names = parser.parse_args().tables
     rows: list[dict[str, str]] = []
     if RESULTS.exists():
