@@ -13,7 +13,7 @@ from numba import njit
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import GroupSum
 from gatefit.cli import compile_notice
-from gatefit.cli.compile_notice import MESSAGE, compilation
+from gatefit.cli.compile_notice import MESSAGE, compilation, message_for
 
 pytestmark = pytest.mark.outside
 
@@ -72,3 +72,12 @@ def test_nested_kernels_are_counted_once(monkeypatch, capsys):
     outer(2.5)
     assert heard.seconds == before
     assert capsys.readouterr() == ("", f"{MESSAGE}\n")
+
+
+def test_it_says_what_the_kernels_are_for():
+    assert message_for("gatefit.circuit.engine.kernels") == (
+        f"{MESSAGE} (to run circuits; `gatefit warm-up` compiles all of them)"
+    )
+    assert "to optimise and prove circuits" in message_for("gatefit.circuit.prove.rup")
+    assert "to train" in message_for("gatefit.ops.soft_stack.numba")
+    assert message_for("somewhere.else") == MESSAGE

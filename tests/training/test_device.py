@@ -127,6 +127,8 @@ def test_a_device_too_small_is_refused_with_what_would_fit():
         check_room(network, data, 1, 1000, "cuda")
     boolean = LogicNetwork(12, 2, 2000, 4, method="hard-st", wiring="random")
     assert needed_bytes(boolean, data, 1000) < needed
+    skips = LogicNetwork(12, 2, 2000, 4, method="hard-st", wiring="random", skips="inputs")
+    assert needed_bytes(skips, data, 1000) > needed
 
 
 def test_on_the_cpu_nothing_moves():

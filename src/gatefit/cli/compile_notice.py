@@ -16,6 +16,20 @@ import typer
 
 SILENT_SECONDS: Final = 1.0
 MESSAGE: Final = "compiling kernels for this machine, once: they are kept for the next time"
+_PURPOSES: Final = {
+    "gatefit.circuit.engine": "run circuits",
+    "gatefit.circuit.verify": "answer questions",
+    "gatefit.circuit": "optimise and prove circuits",
+    "gatefit.ops": "train",
+    "gatefit.training": "train",
+}
+"""What the kernels of a room are for."""
+
+
+def message_for(module: str) -> str:
+    """What is said when a kernel of this module is compiled."""
+    purpose = next((what for room, what in _PURPOSES.items() if module.startswith(room)), None)
+    return MESSAGE if purpose is None else f"{MESSAGE} (to {purpose}; `gatefit warm-up` compiles all of them)"
 
 
 class Compilation:
@@ -25,12 +39,14 @@ class Compilation:
         self.seconds = 0.0
         self._speak, self._depth, self._begun = speak, 0, 0.0
         self._alarm: threading.Timer | None = None
+        self._module = ""
 
     def notify(self, event: Any) -> None:
         """A kernel begins to be compiled, or is done; one that calls another compiles it on the way."""
         self._depth += 1 if event.is_start else -1
         if event.is_start and self._depth == 1:
             self._begun = time.perf_counter()
+            self._module = event.data["dispatcher"].py_func.__module__
             if self._speak:
                 self._alarm = threading.Timer(max(0.0, SILENT_SECONDS - self.seconds), self._tell)
                 self._alarm.daemon = True
@@ -43,7 +59,7 @@ class Compilation:
     def _tell(self) -> None:
         if self._speak:
             self._speak = False
-            typer.echo(MESSAGE, err=True)
+            typer.echo(message_for(self._module), err=True)
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ def _line(row: dict[str, Any]) -> str:
         return f"{row['part']}: {row['skipped']}"
     if not row["compiled"]:
         return f"{row['part']}: compiled already"
-    rooms = sorted({".".join(name.split(".")[1:-1]) for name in row["functions"]})
+    modules = {name.partition(".<locals>")[0].rpartition(".")[0] for name in row["functions"]}
+    rooms = sorted(module.removeprefix("gatefit.") for module in modules)
     seconds = output.duration(row["processor_seconds"])
     return f"{row['part']}: {len(row['functions'])} functions in {seconds} of processor time: {', '.join(rooms)}"

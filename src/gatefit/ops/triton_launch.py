@@ -12,6 +12,7 @@ Without a GPU the kernels run on the CPU where TRITON_INTERPRET=1 was set before
 import importlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -99,7 +100,8 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, fused: bool = Tr
         return
     if interpreted():
         # NumPy warns of numbers that are none, which a processor computes with as a matter of course.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)  # of numpy's nanmax
             kernel[grid](*arguments, **constants)
         return
     device = next(each.device for each in arguments if isinstance(each, Tensor))

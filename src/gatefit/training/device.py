@@ -104,8 +104,11 @@ def _step(network: nn.Module) -> float:
     if not isinstance(network, LogicNetwork):
         return 0.0
     size = torch.finfo(network.dtype).bits // 8
-    bits = [getattr(getattr(layer, "method", None), "boolean_forward", False) for layer in network.layers]
-    kept = sum((1 / 8 if own else size) * gates for own, gates in zip(bits, network.widths, strict=True))
+    if network.reads == tuple((below,) for below in range(network.depth)):
+        bits = [getattr(getattr(layer, "method", None), "boolean_forward", False) for layer in network.layers]
+        kept = sum((1 / 8 if own else size) * gates for own, gates in zip(bits, network.widths, strict=True))
+    else:  # layer by layer, as numbers: what each reads, laid together, and what it gives
+        kept = sum(size * (layer.inputs + layer.outputs) for layer, _ in network.wired_layers)
     # Of each tile of samples a part of every coefficient's gradient.
     partial = 4 * size * network.width / tile(1 << 30)[1]
     return kept + 2 * size * network.width + partial
