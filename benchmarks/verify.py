@@ -36,7 +36,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 BASELINE: dict[str, Any] = {"width": 336, "depth": 4, "steps": 600, "thresholds": 15, "wiring": "fixed"}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "as adult-m": {},
+    "baseline": {},
     "outputs / 4": {"width": 84},
     "outputs / 2": {"width": 168},
     "outputs x 2": {"width": 672},
@@ -46,6 +46,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "depth 2": {"depth": 2},
     "depth 3": {"depth": 3},
     "depth 6": {"depth": 6},
+    "depth 2, temperature x 2": {"depth": 2, "readout_temperature": 26.0},
     "learned wiring": {"wiring": "learned", "votes": "last"},
     "learned, all layers vote": {"wiring": "learned", "votes": "all", "width": 112, "depth": 3},
 }
@@ -251,7 +252,7 @@ def features_read(circuit: Circuit) -> float:
 def training_table(found: dict[str, Any]) -> list[str]:
     """The means over seeds of each variant."""
     asked = [each for each in ASKED if each != "changes 3"]
-    lines = ["", "## Training for it", "", *_TRAINING]
+    lines = ["", "## Training for it", "", *_TRAINING, ""]
     head = "| data | variant | seeds | gates | outputs | features an output reads | margin | accuracy | "
     lines += [head + " | ".join(asked) + " |", "|" + "---|" * (8 + len(asked))]
     for data in TRAINED:
@@ -270,17 +271,17 @@ def training_table(found: dict[str, Any]) -> list[str]:
                 f"{mean['reads']:.1f} | {100 * mean['margin']:.1f} % | {100 * mean['accuracy']:.2f} % | "
                 f"{' | '.join(words)} |"
             )
-    return lines
+    return [*lines, "", *_CONCLUSION]
 
 
 def page(found: dict[str, dict[str, Any]], trained: dict[str, Any]) -> str:
     """The results as tables."""
-    lines = [*_HEAD, "| model | bits | gates | outputs | accuracy |", "|---|---|---|---|---|"]
+    lines = [*_HEAD, "", "| model | bits | gates | outputs | accuracy |", "|---|---|---|---|---|"]
     for name, cells in found.items():
         about = cells["model"]
         sizes = f"{about['bits']} | {about['gates']:,} | {about['outputs']:,}"
         lines.append(f"| {name} | {sizes} | {100 * about['accuracy']:.2f} % |")
-    lines += ["", "## Robust", "", *_ROBUST]
+    lines += ["", "## Robust", "", *_ROBUST, ""]
     lines += [
         "| model | question | rows | proved | refuted | undecided | by | median s | most s | all s |",
         "|" + "---|" * 10,
@@ -292,7 +293,7 @@ def page(found: dict[str, dict[str, Any]], trained: dict[str, Any]) -> str:
                 shares = " | ".join(f"{100 * cell[k] / cell['rows']:.3g} %" for k in _KINDS)
                 by = ", ".join(f"{method} {count}" for method, count in cell["methods"].items()) or "-"
                 lines.append(f"| {name} | {asked} | {cell['rows']:,} | {shares} | {by} | {_times(cell)} |")
-    lines += ["", "## Reasons", "", *_REASONS]
+    lines += ["", "## Reasons", "", *_REASONS, ""]
     lines += ["| model | reason | proved | minimal | features | of their values | median s | most s | all s |"]
     lines += ["|" + "---|" * 9]
     for name, cells in found.items():
@@ -312,7 +313,7 @@ def page(found: dict[str, dict[str, Any]], trained: dict[str, Any]) -> str:
             cell = cells["closest"]
             counts = f"{cell['found']} of {cell['rows']} | {cell['nearest']} | {cell['changes']:g}"
             lines.append(f"| {name} | {counts} | {_times(cell)} |")
-    lines += ["", "## Features that never matter", "", *_FAIRNESS]
+    lines += ["", "## Features that never matter", "", *_FAIRNESS, ""]
     lines += [
         "| model | feature | never matters from a margin of | by | clauses, steps | s | check s | second checker |"
     ]
@@ -364,6 +365,15 @@ one configuration (`VARIANTS` in the script), 100 test rows each; *margin* is th
 best scores, as a share of the outputs. What is not proved was refuted, unless it says undecided.
 """.splitlines()
 
+_CONCLUSION = """**What it says.** Narrow supports help most and cost least: with two layers an output reads under two
+features instead of four, which more than doubles the share of Adult that no single feature can turn, for half a point
+of accuracy, and costs breast cancer nothing. A readout temperature twice as high widens margins and raises nearly
+every share, for a tenth of a point to one; four times as high is paid for with one to two points. Fewer outputs make
+proofs smaller and faster, not answers more robust: Adult gains, breast cancer loses. Learned wiring has the widest
+margins and, on Adult, the answers that are steadiest against small moves (`levels`), and yet the least robust ones
+against a feature that becomes anything: its votes hang on few features.
+""".splitlines()
+
 
 def everything(name: str, timeout: float, later: list[str]) -> None:
     """All cells of one model that are not there yet, but for those that are left for later."""
@@ -388,8 +398,8 @@ def everything(name: str, timeout: float, later: list[str]) -> None:
         keep("fairness", lambda: fairness(circuit, timeout))
     if name not in COMMITTED:
         keep("reasons plain", lambda: reasons(circuit, rows[:ROWS], False, timeout))
-        keep("closest", lambda: nearest(circuit, rows[:ROWS], timeout))
         keep("reasons widened", lambda: reasons(circuit, rows[:ROWS], True, timeout))
+        keep("closest", lambda: nearest(circuit, rows[:ROWS], timeout))
 
 
 def main() -> None:

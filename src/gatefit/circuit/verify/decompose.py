@@ -25,7 +25,7 @@ from gatefit.circuit.prove.questions import Effort
 from gatefit.circuit.verify.encode import Encoding
 from gatefit.circuit.verify.exhaust import Found
 from gatefit.circuit.verify.problem import Form, Problem
-from gatefit.circuit.verify.supports import supports, values_at_base
+from gatefit.circuit.verify.supports import values_at_base
 from gatefit.compiled import njit
 
 MOST_CHANGES: Final = 3
@@ -53,9 +53,7 @@ class Tables:
         np.add.at(weights, which, signed)
         read = (nodes > 0) & weights.any(axis=1)
         self.nodes, self.weights = nodes[read], weights[read]
-        reach = supports(encoding)[self.nodes]
-        features = len(encoding.columns)
-        self.reads = np.unpackbits(reach.view(np.uint8), axis=1, bitorder="little", count=features).astype(bool)
+        self.reads = encoding.reads(self.nodes)
         feature, value, flips = [], [], []
         for i in problem.free.tolist():
             columns, allowed = encoding.columns[i].values, problem.allowed[i]
@@ -387,12 +385,17 @@ def _search_reference(
             return [int(i) for i in np.argwhere(values >= 0)[0]]
     if tables.changes >= 3:
         plain = np.where(same, _NEVER, twos)
-        for a in range(moves):
-            values = constant + ones[a] + two + plain[a][:, None] + plain[a][None, :]
-            for one, other, more in threes.get(a, ()):
-                values[one, other] += more
-            values[: a + 1] = values[:, : a + 1] = _NEVER
-            values[np.tril_indices(moves)] = _NEVER
+        best = int(two.max(initial=_NEVER))
+        for a in range(moves - 2):
+            later = plain[a, a + 1 :]
+            more = max((value for _, _, value in threes.get(a, ())), default=0)
+            if constant + ones[a] + best + 2 * int(later.max()) + max(0, more) < 0:
+                continue  # not even the best pair with the best of what this move adds to each of it
+            values = constant + ones[a] + two[a + 1 :, a + 1 :] + later[:, None] + later[None, :]
+            for one, other, value in threes.get(a, ()):
+                values[one - a - 1, other - a - 1] += value
             if values.max() >= 0:
-                return [a, *(int(i) for i in np.argwhere(values >= 0)[0])]
+                values[np.tril_indices(len(values))] = _NEVER  # each pair once, where its own coefficient is
+                if values.max() >= 0:
+                    return [a, *(a + 1 + int(i) for i in np.argwhere(values >= 0)[0])]
     return None

@@ -40,7 +40,7 @@ from gatefit.circuit.verify.problem import Allowed, Form, Problem
 from gatefit.circuit.verify.questions import TIMEOUT, Folder, closest, effort_of
 from gatefit.circuit.verify.rows import condition, read_row
 from gatefit.circuit.verify.sat import has_empty_clause, limited
-from gatefit.circuit.verify.supports import Bound, supports
+from gatefit.circuit.verify.supports import Bound
 
 SAMPLES: Final = 1024
 FEW: Final = 2**14
@@ -199,11 +199,8 @@ class Search:
 
     def order(self) -> list[int]:
         """The features that have a choice, those that reach least of the outputs first."""
-        reach = supports(self.encoding)
-        nodes = self.encoding.outputs[0] >> 1
         weights = np.abs(self.problem.models[0].weights).sum(axis=0)
-        bits = np.unpackbits(reach[nodes].view(np.uint8), axis=1, bitorder="little", count=self.base.size)
-        gains = weights @ bits.astype(np.int64)
+        gains = weights @ self.encoding.reads(self.encoding.outputs[0] >> 1).astype(np.int64)
         free = [i for i, values in enumerate(self.everything) if values.size > 1]
         return sorted(free, key=lambda i: (int(gains[i]), i))
 

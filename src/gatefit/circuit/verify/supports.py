@@ -8,32 +8,12 @@ The k features that reach most cannot make up a margin: then no search is needed
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 import numpy as np
-from jaxtyping import Bool, UInt64
+from jaxtyping import Bool
 
 from gatefit.circuit.logic.words import simulate_words
 from gatefit.circuit.verify.encode import Encoding
 from gatefit.circuit.verify.problem import Alternative, Form
 from gatefit.compiled import njit
-
-
-def supports(encoding: Encoding) -> UInt64[np.ndarray, "nodes words"]:
-    """For every node of the encoding a bit for each feature that it can depend on."""
-    graph, features = encoding.graph, len(encoding.columns)
-    found = np.zeros((graph.nodes, -(-features // 64)), np.uint64)
-    owner = np.repeat(np.arange(features), encoding.widths)
-    found[1 + np.arange(owner.size), owner // 64] = np.uint64(1) << (owner % 64).astype(np.uint64)
-    second = encoding.problem.second
-    if second is not None:
-        found[encoding.second : 1 + graph.inputs, second // 64] |= np.uint64(1) << np.uint64(second % 64)
-    _spread(1 + graph.inputs, graph.operands, found)
-    return found
-
-
-@njit(cache=True)
-def _spread(first, operands, found):
-    for i in range(operands.shape[1]):
-        for w in range(found.shape[1]):
-            found[first + i, w] = found[operands[0, i], w] | found[operands[1, i], w]
 
 
 def values_at_base(encoding: Encoding) -> Bool[np.ndarray, " nodes"]:
@@ -56,7 +36,7 @@ class Bound:
         self.limited = problem.changes is not None and problem.base is not None and problem.second is None
         self.limited = self.limited and problem.base_places.min(initial=0) >= 0
         self.values = values_at_base(encoding) if self.limited else None
-        self.supports = supports(encoding) if self.limited else None
+        self.supports = encoding.supports if self.limited else None
 
     def refutes(self, alternative: Alternative) -> bool:
         """Whether some form of the alternative cannot hold."""
