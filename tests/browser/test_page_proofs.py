@@ -116,6 +116,21 @@ def test_pairs_of_any_input_are_tried_in_the_page(show):
     assert page.run("document.querySelector('#badge').hidden")
 
 
+def test_many_pairs_are_tried_when_asked_for(show):
+    page = show(votes(3000))
+    page.run(f"gatefit.set({[1] * 3000})")
+    page.wait_for("document.querySelector('#pairs') !== null")
+    assert text(page, "#badge") == "No single bit can change this"
+    assert text(page, "#pairs").startswith("Try all 4,498,500 pairs (about ")
+    page.click("#pairs")
+    page.wait_for("document.querySelector('#basis').textContent.startsWith('All 4,498,500 pairs were tried')")
+    assert text(page, "#badge") == "No 2 bits can change this"
+    assert page.run("document.querySelector('#pairs') === null")
+    page.run(f"gatefit.set({[1] * 1501 + [0] * 1499})")
+    settled(page)
+    assert page.run("document.querySelector('#badge').hidden")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_pairs_are_what_the_engine_says(show, seed):
     rng = np.random.default_rng(seed)

@@ -239,6 +239,7 @@ class Reader:
         """Bars of how often features are in the reasons, as a file."""
         import io
 
+        from gatefit._requires import require
         from gatefit.circuit.file import write_atomically
 
         axes = batch.figure()
@@ -246,6 +247,7 @@ class Reader:
         axes.set_xlabel(f"% of {len(batch)} rows whose reason names the feature")
         content = io.BytesIO()
         axes.figure.savefig(content, format=path.suffix[1:], bbox_inches="tight")
+        require("matplotlib.pyplot", "plots", "a figure of answers").close(axes.figure)
         write_atomically(path, content.getvalue())
 
     # ---- for machines

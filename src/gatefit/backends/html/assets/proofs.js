@@ -68,7 +68,8 @@ class Proofs {
   singles(flipping) {
     if (this.circuit.readout.affine || this.model.classes.length < 2 || this.settled()) return;
     if (flipping || this.whatIf.extremes) return;
-    if (!(this.state?.changes >= 1)) this.say(1, `Every value of every ${this.one} was tried in this page just now.`);
+    const which = this.model.input.kind === "table" ? "Every value, of those known from training," : "Every value";
+    if (!(this.state?.changes >= 1)) this.say(1, `${which} of every ${this.one} was tried in this page just now.`);
     const { pairs, work } = this.whatIf.pairCost(this.values);
     if (!pairs) return;
     if (work <= PAIRS_AT_ONCE) this.tryPairs(pairs);
