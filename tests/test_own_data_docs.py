@@ -37,9 +37,6 @@ def test_the_commands_run(tmp_path, monkeypatch):
         said[command] = outcome.out
     shown = re.search(r"```\n(data .*?)```", PAGE, re.DOTALL)[1].splitlines()
     look = said["gatefit train --data people.csv --target buys --look"].splitlines()
-    assert [line for line in shown if not line.startswith(("classes", "encoded"))] == [
-        line for line in look[:5] if not line.startswith(("classes", "encoded"))
-    ]
     assert shown == look[:5]
     assert (tmp_path / "model.h").read_text().count("#include") >= 1
     assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 60

@@ -1,6 +1,7 @@
 """``gatefit train --data``: own data on the command line, from a file to a circuit that every verb takes."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_the_first_look_and_the_end_are_said(trained):
     assert "thresholds" in age
     colour = next(line for line in lines if line.startswith("colour "))
     assert colour.split()[1:4] == ["categories", "3", "60"]
-    assert colour.endswith("3 categories and missing      4")
+    assert colour.endswith("categories: 3, missing      4")
     assert "dropped" in out
     assert "step 40/40" in out
     assert "test accuracy" in out
@@ -104,7 +105,7 @@ def test_look_trains_nothing(gatefit, tmp_path):
     outcome = gatefit(*command, "--json")
     assert outcome.code == 0
     columns = {column["name"]: column for column in outcome.json["columns"]}
-    assert (columns["age"]["bits"], columns["age"]["encoding"]) == (4, "4 thresholds")
+    assert (columns["age"]["bits"], columns["age"]["encoding"]) == (4, "thresholds: 4")
     assert columns["age"]["chosen"] == "thresholds:4"
     assert columns["since"]["encoding"] == "dropped"
     assert outcome.json["bits"] == 4 + 4 + 1
@@ -264,6 +265,12 @@ def test_what_cannot_be_trained_is_said_in_one_sentence(refused, tmp_path, optio
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_a_folder_is_free_again_where_nothing_was_begun(gatefit, refused, tmp_path):
+    command = ["train", "--data", people(tmp_path / "a.csv"), "--target", "buys", *DROPPED, "--out", tmp_path / "run"]
+    assert "31" in refused(*command, "--quiet", "--width", 31)
+    assert gatefit(*command, *QUICK, "--quiet").code == 0
+
+
 def test_options_of_own_data_need_a_file(refused):
     assert "--target is about your own data; say which with --data FILE" in refused(
         "train", "--dataset", "monks-1", "--target", "x"
@@ -277,6 +284,26 @@ def test_a_folder_of_another_training_is_refused(refused, gatefit, trained, fini
     assert "holds a run on another data set" in refused(*command, "--out", finished_run)
     assert "--steps too; leave it out" in refused("train", "--resume", folder, "--steps", 50)
     assert "is finished already" in gatefit("train", "--resume", folder).out
+
+
+@pytest.mark.outside
+@pytest.mark.data
+def test_adult_from_csv_is_the_same_circuit_on_the_command_line_and_in_python(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    if "GATEFIT_DATA" not in os.environ:
+        pytest.skip("needs real data: set GATEFIT_DATA to the folder that holds adult/")
+    from gatefit.datasets import load_adult_frame
+
+    data = tmp_path / "adult.csv"
+    train, income, *_ = load_adult_frame(download=False)
+    train.assign(income=income).to_csv(data, index=False, na_rep="?")
+    command = ["train", "--data", data, "--target", "income", "--test-fraction", 0, "--steps", 100, "--seed", 7]
+    assert invoke(*command, "--out", tmp_path / "run", "--quiet").code == 0
+    frame = pandas.read_csv(data, na_values="?")
+    y = frame.pop("income")
+    model = LogicGateClassifier(steps=100, random_state=7).fit(frame, y)
+    found = Circuit.load(tmp_path / "run" / "model.gate")
+    assert digest(replace(found, metadata={})) == digest(replace(model.circuit_, metadata={}))
 
 
 @pytest.mark.outside

@@ -358,18 +358,8 @@ def encoding_words(encoder: "Encoder") -> tuple[list[int], list[str]]:
     tests: list[dict[str, int]] = [{} for _ in range(encoder.features)]
     for rule in encoder.rules:
         tests[rule.feature][rule.test] = tests[rule.feature].get(rule.test, 0) + 1
-    words = {">": "threshold", "=": "categor", "bit": "the bit itself", "missing": "missing"}
-    texts = []
-    for found in tests:
-        parts = []
-        for test, count in found.items():
-            word = words[test]
-            if test == ">":
-                word = f"{count} {word}{'s' if count > 1 else ''}"
-            elif test == "=":
-                word = f"{count} {word}{'ies' if count > 1 else 'y'}"
-            parts.append(word)
-        texts.append(" and ".join(parts))
+    words = {">": "thresholds: {}", "=": "categories: {}", "bit": "as it is", "missing": "missing"}
+    texts = [", ".join(words[test].format(count) for test, count in found.items()) for found in tests]
     return [sum(found.values()) for found in tests], texts
 
 
@@ -416,9 +406,10 @@ def _take_folder(folder: Path, own: "OwnRun") -> None:
     from gatefit.training.own_run import DATA, read_own_run
 
     there = read_own_run(folder)
-    if there is None:
-        if (folder / "config.json").exists():
-            raise RunFolderError(f"{folder} holds a run on another data set; use another --out folder")
+    begun = (folder / "config.json").exists()
+    if there is None and begun:
+        raise RunFolderError(f"{folder} holds a run on another data set; use another --out folder")
+    if there is None or not begun:  # what was refused before its first step may be asked for otherwise
         write_atomically(folder / DATA, own.to_json())
         return
     mine, theirs = (msgspec.to_builtins(each) for each in (own, there))
