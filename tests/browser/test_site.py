@@ -170,13 +170,14 @@ THREE = [(0.3, 0.25), (0.4, 0.15), (0.55, 0.15), (0.65, 0.25), (0.6, 0.4), (0.45
 @pytest.mark.parametrize(("name", "colours"), [("live-light", LIGHT), ("live-dark", DARK)])
 def test_the_live_circuit_reads_a_digit(show, pictures, name, colours):
     page = show(Circuit.load("mnist-1k"), title="MNIST in 1,000 gates", emulation=colours, size=(1280, 900))
+    page.frames(2)
     left, top, width, height = page.box(".pad")
     places = [(left + x * width, top + y * height) for x, y in THREE]
     steps = [
         (a[0] + (b[0] - a[0]) * i / 6, a[1] + (b[1] - a[1]) * i / 6) for a, b in pairwise(places) for i in range(6)
     ]
     page.drag([*steps, places[-1]])
-    assert page.run("document.querySelector('#prediction').textContent") == "3"
+    page.wait_for("document.querySelector('#prediction').textContent === '3'")
     page.wait_for("gatefit.findings() !== null")
     page.run("document.activeElement.blur()")
     page.run("scrollTo(0, 0)")

@@ -20,6 +20,7 @@ from gatefit import Circuit
 from gatefit.datasets import load_dataset
 data = load_dataset("digits")
 rows, classes = data.x_test[:10], data.y_test[:10]
+Circuit.load("digits-400").save("digits.gate")
 """,
     "circuits.md": """
 import numpy as np
@@ -59,7 +60,7 @@ command = "gatefit train --dataset digits --width 100 --depth 2 --steps 100 --qu
 subprocess.run(command.split(), check=True)
 shutil.copytree("runs/digits", "runs/mnist")
 """
-COMMANDS = ("browser.md", "circuits.md", "microcontroller.md")
+COMMANDS = ("circuits.md", "microcontroller.md")
 """Pages whose commands are quick; they begin with a run."""
 GUIDES = [
     page
