@@ -181,6 +181,21 @@ def test_undecided_is_written_as_undecided(monkeypatch):
         assert sample["reason"] == {"undecided": "not decided in 1.0 s; raise timeout"}
 
 
+def test_what_a_search_leaves_open_is_asked_one_by_one(monkeypatch):
+    """Where the nearest was not shown to be the nearest, the first number of changes that is refuted gives it."""
+    from gatefit.backends.html import proofs as module
+    from gatefit.circuit.verify import Undecided
+
+    known = proofs_of(loans(), Samples(PEOPLE, ANSWERS))["samples"]
+    unknown = Undecided("the answer stays", 1.0, "not decided in 1.0 s; raise timeout")
+    monkeypatch.setattr(module, "closest", lambda *_, **__: unknown)
+    found = proofs_of(loans(), Samples(PEOPLE, ANSWERS))["samples"]
+    assert [sample["robust"] for sample in found] == [sample["robust"] for sample in known]
+    for sample, wanted in zip(found, known, strict=True):
+        assert sample["nearest"]["fewest"]
+        assert len(sample["nearest"]["changed"]) == len(wanted["nearest"]["changed"])
+
+
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "10"])
 def test_times_that_are_none_are_refused(seconds):
     with pytest.raises(ValueError, match="seconds that the proofs of one sample may take"):

@@ -128,7 +128,10 @@ def _prove(
         content["robust"] = {"changes": len(domain.features), "method": near.method, "next": None}
     else:
         known = near.changes - 1 if isinstance(near, Counterexample) and near.nearest else None
-        content["robust"] = _robust(circuit, row, known, start + (1 - REASON_SHARE) * seconds, common)
+        # Time of its own, however long the search for the nearest took: a few changes are soon decided.
+        end = time.monotonic() + (1 - REASON_SHARE) / 2 * seconds
+        content["robust"], refuted = _robust(circuit, row, known, end, common)
+        near = near if refuted is None else refuted
     content["nearest"] = _nearest(circuit, near, bits, places) if isinstance(near, Counterexample) else None
     left = max(REASON_SHARE * seconds, start + seconds - time.monotonic())
     content["reason"] = _reason(explain(circuit, row, why_not=False, timeout=left, **common), places)
@@ -137,22 +140,24 @@ def _prove(
 
 def _robust(
     circuit: Circuit, row: tuple[Any, ...], known: int | None, end: float, common: dict[str, Any]
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Counterexample | None]:
     """The most changes that were proved not to matter; ``known`` is that number, where one more is known to matter.
 
-    ``next`` says what one more does: it was refuted, it is undecided, or there is no more (None).
+    ``next`` says what one more does: it was refuted, it is undecided, or there is no more (None). Where it was refuted
+    here, by what: that is then the nearest.
     """
-    shown: dict[str, Any] = {"changes": 0, "method": None, "next": "refuted" if known is not None else "undecided"}
+    shown: dict[str, Any] = {"changes": known or 0, "method": None, "next": "undecided" if known is None else "refuted"}
     for changes in [known] if known is not None else range(1, 1 + len(common["domain"].features)):
         left = end - time.monotonic()
         if changes == 0 or (left <= LEAST_SECONDS and known is None):
             break
         answer = robust(circuit, row, changes=changes, timeout=max(left, 1.0), **common)
+        if isinstance(answer, Counterexample):
+            return {**shown, "next": "refuted"}, replace(answer, nearest=True)
         if not isinstance(answer, Proved):
-            shown["next"] = "refuted" if isinstance(answer, Counterexample) else "undecided"
             break
         shown |= {"changes": changes, "method": answer.method}
-    return shown
+    return shown, None
 
 
 def _nearest(

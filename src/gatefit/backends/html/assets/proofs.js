@@ -126,7 +126,7 @@ class Proofs {
     const { unit, seconds } = this.proofs;
     const given = `${shortNumber(seconds)} s`;
     this.state = { sample: true, next: robust.next };
-    const how = `Proved when this page was made: ${METHOD_WORDS[robust.method]}.`;
+    const how = robust.method ? `Proved when this page was made: ${METHOD_WORDS[robust.method]}.` : "Proved when this page was made.";
     if (robust.next === null) {
       this.say(robust.changes, how, unit);
       this.badge.textContent = this.circuit.readout.affine ? "Every input has this value, within the tolerance" : "Every input has this answer";
