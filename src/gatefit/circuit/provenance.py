@@ -2,7 +2,7 @@
 
     metadata     gatefit         the version that trained it
                  run             the name of its configuration
-                 dataset, data   the name of the data (data_file: of a file), and what identifies their content
+                 dataset, data   the name of the data, and what identifies their content
                  …_accuracy      of the classes, on the set that the name says, by the network that was trained
                  date            only if asked for: the same training gives the same bytes on any day
     export       gatefit 0.2.0: circuit sha256:…                  the digest of the circuit that was exported
@@ -24,7 +24,7 @@ from gatefit.circuit.file import digest
 from gatefit.circuit.ir import Circuit
 
 ACCURACIES: Final = ("test_accuracy", "validation_accuracy", "train_accuracy")
-ENTRIES: Final[tuple[str, ...]] = ("gatefit", "method", "run", "dataset", "data_file", "data", *ACCURACIES, "date")
+ENTRIES: Final[tuple[str, ...]] = ("gatefit", "method", "run", "dataset", "data", *ACCURACIES, "date")
 """What metadata say of where a circuit is from."""
 _MOST: Final = 200
 """Characters of a value in an export."""

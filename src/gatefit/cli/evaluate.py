@@ -213,8 +213,9 @@ def dataset_of(
     import json
 
     trained_on = circuit.metadata.get("dataset")
-    if given is None and trained_on is None and "data_file" in circuit.metadata:
-        raise UserError(f"{path} was trained on a file of yours, {circuit.metadata['data_file']}; {own_way_out}")
+    if given is None and trained_on is not None and "target" in circuit.metadata:
+        name = trained_on.rpartition("@")[0] or trained_on
+        raise UserError(f"{path} was trained on a file of yours, {name}; {own_way_out}")
     if given is None and trained_on is None:
         raise UserError(f"{path} does not say what it was trained on; {way_out}")
     if given is not None and given != trained_on:

@@ -144,7 +144,7 @@ def _origin_pairs(metadata: dict[str, str]) -> list[tuple[str, str]]:
     pairs = [
         ("trained", f"by gatefit {metadata['gatefit']}" if "gatefit" in metadata else ""),
         ("configuration", metadata.get("run", "")),
-        ("data", " ".join(filter(None, (metadata.get("dataset"), metadata.get("data_file"), metadata.get("data"))))),
+        ("data", " ".join(filter(None, (metadata.get("dataset"), metadata.get("data"))))),
         *((name.replace("_", " "), _share(metadata.get(name, ""))) for name in ACCURACIES),
         ("date", metadata.get("date", "")),
     ]

@@ -479,14 +479,17 @@ def _deploy(plan: Plan, folder: Path, *, finished: bool, quiet: bool) -> dict[st
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     proven = not any("could not be proven" in str(warning.message) for warning in caught)
-    circuit = replace(circuit, metadata={**circuit.metadata, **plan.own.metadata()})
-    circuit.save(folder / "model.gate", overwrite=True)
     x, y = plan.train
     classes = plan.classes
     numbers = y if classes is None else classes.searchsorted(y)
     results: dict[str, Any] = {"steps": model.n_iter_, "train": measure(circuit, x, numbers)}
+    said = plan.own.metadata()
     if plan.test is not None:
         results["test"] = measure(circuit, *plan.test)
+        if "hard" in results["test"]:
+            said["test_accuracy"] = repr(results["test"]["hard"])
+    circuit = replace(circuit, metadata={**circuit.metadata, **said})
+    circuit.save(folder / "model.gate", overwrite=True)
     counts = statistics(circuit)
     return {
         "folder": str(folder),

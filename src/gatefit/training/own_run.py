@@ -54,8 +54,8 @@ class OwnRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """What the circuit says about where it is from: names and digests, no paths."""
         return {
             "gatefit": VERSION,
+            "dataset": self.dataset,
             "data": self.digest,
-            "data_file": Path(self.data).name,
             "target": self.target,
             "task": self.task,
         }
