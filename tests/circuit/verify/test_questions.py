@@ -239,3 +239,17 @@ def test_an_estimator_explains_its_predictions() -> None:
         assert isinstance(reason, Explanation)
         assert reason.answer == model.predict(row[None])[0]
     assert set(reasons.importance()) <= {"x0", "x1", "x2"}
+
+
+def test_a_reason_in_no_time_is_the_whole_row() -> None:
+    """Past the deadline no feature is tried any more; what is left is proved all the same, and not called minimal."""
+    rng = np.random.default_rng(3)
+    circuit = layered_circuit(rng, 40, 60, 2, classes=2, gates=[Gate.AND, Gate.OR])
+    row = rng.integers(0, 2, 40)
+    hasty, patient = (explain(circuit, row, timeout=seconds, why_not=False) for seconds in (1e-6, None))
+    assert isinstance(hasty, Explanation)
+    assert isinstance(patient, Explanation)
+    assert patient.minimal
+    assert not hasty.minimal
+    assert len(patient.because) < len(hasty.because)
+    assert len(hasty.because) == sum(feature.usual.size > 1 for feature in Domain.of(circuit).features)

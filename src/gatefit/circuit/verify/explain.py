@@ -154,6 +154,8 @@ class Search:
         self.problem = Problem(
             problem.domain, problem.models, self.everything, problem.alternatives, self.base, totals=problem.totals
         )
+        self.starts = np.cumsum([0, *(len(feature.values) for feature in problem.domain.features)])
+        """Where each feature's values begin when those of all are counted through."""
         self.effort = effort
         self.rng = np.random.default_rng((seed, 4))
         self.pool = np.empty((0, self.base.size), np.int64)
@@ -256,11 +258,13 @@ class Search:
 
     def keeps(self, allowed: Allowed) -> bool | None:
         """Whether the answer is the same everywhere in a region, as far as is known; None if that was not decided."""
-        if self._inside(self.pool, allowed).any():
+        if self._permitted(self.pool, allowed).all(axis=1).any():
             return False
         key = b"|".join(values.tobytes() for values in allowed)
         if key in self.kept and (self.kept[key] or not self.strict):
             return True
+        if self.effort.late:
+            return None
         problem = Problem(
             self.problem.domain, self.problem.models, allowed, self.problem.alternatives, self.base,
             totals=self.problem.totals,
@@ -287,10 +291,8 @@ class Search:
         """A point that satisfies an alternative, if one is found by simulation: drawn, near the last, or climbed to."""
         points = np.stack([values[self.rng.integers(0, values.size, SAMPLES)] for values in problem.allowed], axis=1)
         # What turned the answer before may do so still, with the features that are fixed again put back.
-        last = self.pool[-KEPT:].copy()
-        for i, values in enumerate(problem.allowed):
-            if values.size < self.everything[i].size:
-                last[~np.isin(last[:, i], values), i] = self.base[i]
+        last = self.pool[-KEPT:]
+        last = np.where(self._permitted(last, problem.allowed), last, self.base)
         points = np.concatenate([last, points])
         totals = problem.evaluate(points)
         which = problem.satisfied(totals)
@@ -330,12 +332,12 @@ class Search:
             answer = limited(solver, [], self.effort)
             return encoding.point(solver.get_model())[0] if answer else answer
 
-    def _inside(self, points: np.ndarray, allowed: Allowed) -> Bool[np.ndarray, " points"]:
-        inside = np.ones(len(points), bool)
-        for i, values in enumerate(allowed):
-            if values.size < self.everything[i].size:
-                inside &= np.isin(points[:, i], values)
-        return inside
+    def _permitted(self, points: np.ndarray, allowed: Allowed) -> Bool[np.ndarray, "points features"]:
+        """Whether the value of each feature is one that it may have."""
+        sizes = np.fromiter((values.size for values in allowed), np.int64, len(allowed))
+        flags = np.zeros(self.starts[-1], bool)
+        flags[np.concatenate(allowed) + np.repeat(self.starts[:-1], sizes)] = True
+        return flags[points + self.starts[:-1]]
 
     def remember(self, found: Found) -> None:
         """Keep a point with another answer, once the definition confirms it."""
