@@ -367,8 +367,8 @@ Every reason is proved, that is included in the seconds; none of its features ca
 """.splitlines()
 _FAIRNESS = """Whether `sex` or `race` alone ever decides: up to some margin between scores a pair of people shows that
 it does, and from some margin on it is proved that it does not. The certificate is read again by
-`gatefit verify --check` and, where it holds a formula and its refutation, by a second checker (dratify). A bound needs
-no formula: it is counted again from what each output reads.
+`gatefit verify --check FOLDER` and, where it holds a formula and its refutation, by a second checker (dratify). A
+bound needs no formula: it is counted again from what each output reads.
 """.splitlines()
 
 

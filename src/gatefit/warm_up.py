@@ -103,12 +103,11 @@ def _train() -> None:
     source = bit_source(images, encoder)
     data = TrainingData(source, targets, source, targets)
     moved = AugmentedImages(images, (8, 8, 1), encoder, Augmentation(shift=1, rotate=5.0))
-    cases: list[tuple[str, str, TrainingData]] = [(name, "unique", data) for name in METHODS]
-    cases += [("multilinear-covjac", "learned", data), ("multilinear-ste", "learned", data)]
-    cases += [("multilinear-covjac", "unique", TrainingData(moved, targets, source, targets))]
+    config = RunConfig(dataset="digits", width=200, depth=2, steps=6, batch_size=128)
+    cases = [(name, wiring, data) for name in METHODS for wiring in ("unique", "learned")]
+    cases += [(config.method, "unique", TrainingData(moved, targets, source, targets))]
     for method, wiring, own in cases:
-        network = LogicNetwork(encoder.bits, 10, 200, 2, method=method, wiring=wiring)
-        train(RunConfig(dataset="digits", width=200, depth=2, steps=6, batch_size=128), network, own)
+        train(config, LogicNetwork(encoder.bits, 10, 200, 2, method=method, wiring=wiring), own)
 
 
 PARTS: Final[dict[str, tuple[Callable[[], None], str | None]]] = {

@@ -1,6 +1,6 @@
 """``gatefit bench``: how fast this machine trains and runs, beside other libraries in the same run."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -10,7 +10,7 @@ from gatefit.cli.errors import check_choice, user_input
 from gatefit.cli.options import AsJson
 
 EXAMPLE = ("gatefit bench", "gatefit bench --shape monks --json", "gatefit bench --device cuda --shape mnist-64k")
-METHODS = ("soft-mix", "multilinear-covjac", "multilinear-ste")
+METHODS: Final = ("soft-mix", "multilinear-covjac", "multilinear-ste")
 """Soft, soft with committed gates, and on bits."""
 _PLAIN = "torch-feature-major"
 _ENGINE_SAMPLES = 16_384

@@ -337,7 +337,7 @@ class Search:
         sizes = np.fromiter((values.size for values in allowed), np.int64, len(allowed))
         flags = np.zeros(self.starts[-1], bool)
         flags[np.concatenate(allowed) + np.repeat(self.starts[:-1], sizes)] = True
-        return flags[points + self.starts[:-1]]
+        return np.asarray(flags[points + self.starts[:-1]])
 
     def remember(self, found: Found) -> None:
         """Keep a point with another answer, once the definition confirms it."""
