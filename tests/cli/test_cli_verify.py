@@ -94,6 +94,21 @@ def test_verify_asks_about_all_inputs(gatefit, loans):
     assert (found["low"], found["high"], found["exact"]) == (1.0, 3.0, True)
 
 
+def test_questions_read_what_predict_reads(gatefit, loans):
+    """A Parquet file of the same people has the same answers."""
+    import polars
+
+    polars.read_csv(loans / "people.csv").write_parquet(loans / "people.parquet")
+    for verb in (("verify", "robust"), ("explain",)):
+        options = ("--row", 1, *(("--changes", 1) if "robust" in verb else ()), "--json")
+        text, binary = (
+            gatefit(*verb, loans / "loans.gate", loans / f"people.{kind}", *options) for kind in ("csv", "parquet")
+        )
+        one, two = (json.loads(re.sub(r'("seconds": )[0-9.e-]+', r"\1 0", outcome.out)) for outcome in (text, binary))
+        assert text.code == binary.code
+        assert one == two
+
+
 def test_explain_in_words_and_json(gatefit, loans):
     model, data = loans / "loans.gate", loans / "people.csv"
     outcome = gatefit("explain", model, data, "--row", 0, "--certificate", loans / "why")

@@ -24,6 +24,12 @@ OwnFile = Annotated[
     Path | None,
     typer.Option(help="your own data: a .csv, .parquet, .npz or .npy file, or a folder of images", show_default=False),
 ]
+SampleFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA.csv", help="one sample a line; columns are found by name; or .parquet, .npz, .npy, images"
+    ),
+]
 OwnTarget = Annotated[
     str | None, typer.Option(help="--data: the column that was learned (default: as in training)", show_default=False)
 ]

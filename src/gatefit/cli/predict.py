@@ -12,7 +12,7 @@ import typer
 from gatefit.cli import output
 from gatefit.cli.circuits import refuse_existing
 from gatefit.cli.errors import user_input
-from gatefit.cli.options import AsJson, Overwrite
+from gatefit.cli.options import AsJson, Overwrite, SampleFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,12 +26,7 @@ def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL.gate|RUN|NAME", help="circuit file, folder, or name of a model")
     ],
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA.csv", help="one sample a line; columns are found by name; or .parquet, .npz, .npy, images"
-        ),
-    ],
+    data: SampleFile,
     out: Annotated[Path | None, typer.Option(help="file to write (default: the terminal)", show_default=False)] = None,
     scores: Annotated[bool, typer.Option("--scores", help="add every class's score, with a header")] = False,
     bits: Annotated[bool, typer.Option("--bits", help="the file holds the circuit's input bits, not features")] = False,

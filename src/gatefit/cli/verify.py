@@ -9,7 +9,7 @@ import typer
 from gatefit.cli import output
 from gatefit.cli.circuits import counting, load_circuit, working
 from gatefit.cli.errors import REFUSED, UserError, check_choice, user_input
-from gatefit.cli.options import AsJson
+from gatefit.cli.options import AsJson, SampleFile
 from gatefit.cli.reasons import json_safe, said
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def verify(
 
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL.gate", help="circuit file")],
-    data: Annotated[Path, typer.Argument(metavar="DATA.csv", help="one sample a line; columns are found by name")],
+    data: SampleFile,
     row: Row = None,
     rows: Rows = None,
     no_widen: Annotated[
@@ -231,9 +231,10 @@ def _check(folder: Path, models: list[str], as_json: bool) -> None:
 
 
 def _table(circuit: "Circuit", path: str, bits: bool, no_header: bool) -> Any:
-    from gatefit.cli.tables import Csv, read_bits, read_features
+    from gatefit.cli.tables import read_bits, read_features
+    from gatefit.datasets.own_files import read_table
 
-    table = Csv(Path(path), header=not no_header)
+    table = read_table(Path(path), header=not no_header)
     if bits and circuit.encoder is not None:
         raise UserError("questions are about the features that the circuit's encoder reads; leave out --bits")
     return read_bits(table, circuit) if circuit.encoder is None else read_features(table, circuit.encoder)
