@@ -54,6 +54,7 @@ from gatefit.training.loop import Learner, train, train_together
 
 if TYPE_CHECKING:
     from gatefit.circuit.dependence import PartialDependence
+    from gatefit.circuit.verify import Batch
 
 AUTO_EARLY_STOPPING = 10_000
 """Samples from which early_stopping="auto" keeps a validation set apart."""
@@ -399,6 +400,17 @@ class LogicGateEstimator(BaseEstimator):  # type: ignore[misc]
     def _targets(self, y: Any) -> Num[np.ndarray, " samples"]:
         """Class numbers or values as the network is trained on them."""
         return np.asarray(y, dtype=np.int64)
+
+    def explain(self, X: Any, **options: Any) -> "Batch":
+        """For every row the features that force its answer whatever the others are, and the smallest change of it.
+
+        Each answer is proved about ``circuit_`` (``gatefit.verify.explain_each``, whose ``options`` these are; of a
+        value ``tolerance`` says by how much it may move); ``importance()`` of the result says how often each feature is
+        in a reason.
+        """
+        from gatefit.circuit.verify import explain_each
+
+        return explain_each(self.circuit_, X, **options)
 
     def _scores(self, X: Any) -> Float64[np.ndarray, "samples classes"]:
         """Scores of the circuit, some rows at a time."""

@@ -6,7 +6,7 @@ P(k)    = softmax_k(τ/T · score)        T: the temperature of probabilities, f
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,9 +27,6 @@ from gatefit.network import LogicNetwork
 from gatefit.readouts import Readout
 from gatefit.training.data import TrainingData
 from gatefit.training.metrics import agreement, scores_of
-
-if TYPE_CHECKING:
-    from gatefit.circuit.verify import Batch
 
 
 class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[misc]
@@ -252,16 +249,6 @@ class LogicGateClassifier(ClassifierMixin, LogicGateEstimator):  # type: ignore[
         """The class scores; for two classes the second's less the first's."""
         scores = self._scores(X)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
-
-    def explain(self, X: Any, **options: Any) -> "Batch":
-        """For every row the features that force its class whatever the others are, and the smallest change of class.
-
-        Each answer is proved about ``circuit_`` (``gatefit.verify.explain_each``, whose ``options`` these are);
-        ``importance()`` of the result says how often each feature is in a reason.
-        """
-        from gatefit.circuit.verify import explain_each
-
-        return explain_each(self.circuit_, X, **options)
 
     def _finish(self, fit: Fitted, recipe: Recipe, data: TrainingData, measured: TrainingData) -> None:
         """Give the deployed network's class scores the means that they had before its gates were snapped."""

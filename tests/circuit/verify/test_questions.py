@@ -228,7 +228,7 @@ def test_an_interval_holds_as_often_as_it_says() -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_estimator_explains_its_predictions() -> None:
     pytest.importorskip("torch")
-    from gatefit import LogicGateClassifier
+    from gatefit import LogicGateClassifier, LogicGateRegressor
 
     rng = np.random.default_rng(0)
     x = rng.random((80, 3))
@@ -239,6 +239,15 @@ def test_an_estimator_explains_its_predictions() -> None:
         assert isinstance(reason, Explanation)
         assert reason.answer == model.predict(row[None])[0]
     assert set(reasons.importance()) <= {"x0", "x1", "x2"}
+    values = LogicGateRegressor(width=12, depth=2, steps=40, random_state=0).fit(x, x[:, 0])
+    (about,) = values.explain(x[:1], timeout=None, tolerance=0.25)
+    assert isinstance(about, Explanation)
+    assert about.answer == pytest.approx(values.predict(x[:1])[0], abs=1e-12)
+    inside = rng.random((200, 3))
+    for condition in about.because:
+        i = int(condition.feature[1:])
+        inside[:, i] = x[0, i]
+    assert np.abs(values.predict(inside) - about.answer).max() <= 0.25 + 1e-9
 
 
 def test_a_reason_in_no_time_is_the_whole_row() -> None:
