@@ -66,7 +66,7 @@ GUIDES = [
     page
     for page in sorted(DOCS.glob("*.md"))
     if page.name not in {"index.md", "reference.md", "questions.md", "own-data.md"}
-    and (page.name in COMMANDS or any(block.language == "python" for block in blocks(page.read_text())))
+    and (page.name in COMMANDS or any(block.language == "python" and block.run for block in blocks(page.read_text())))
 ]
 
 

@@ -17,8 +17,16 @@ FOLLOWED = [
 ]
 
 
+QUICK = {"index.md", "reference.md", "table-to-c.md", "questions.md", "own-method.md", "call-from-c.md", "one-idea.md"}
+"""Pages that `make test` follows; `make test-slow` follows all the others."""
+SESSIONS = [
+    pytest.param(page, id=str(page.relative_to(DOCS)), marks=[] if page.name in QUICK else [pytest.mark.slow])
+    for page in FOLLOWED
+]
+
+
 @pytest.mark.outside
-@pytest.mark.parametrize("page", FOLLOWED, ids=lambda path: str(path.relative_to(DOCS)))
+@pytest.mark.parametrize("page", SESSIONS)
 def test_a_page_is_followed(page, tmp_path):
     folder = tmp_path / "here"
     folder.mkdir()
