@@ -22,8 +22,21 @@ from gatefit.circuit.verify.pose import (
 from gatefit.circuit.verify.problem import Problem, domain_of
 from gatefit.circuit.verify.rows import read_row
 from gatefit.encoders import Encoder, OneHot, Table, Thermometer, Threshold
+from gatefit.gates import Gate
 
 WORDS = ("red", "green", "blue", "grey")
+
+
+def loans(**fields: Any) -> Circuit:
+    """Yes if income > 30 and (debt <= 10 or job = clerk): one vote each way."""
+    rows = {"income": [20, 40, 60, 80], "debt": [5, 15, 25, 35], "job": ["baker", "clerk", "clerk", "baker"]}
+    encoder = Table(thresholds=3).fit(rows)
+    names = {name: i for i, name in enumerate(encoder.names)}
+    n = encoder.bits
+    gates = [Gate.NOT_A_OR_B, Gate.AND, Gate.NOT_A]
+    operands = [[names["debt > 10"], names["income > 30"], n + 1], [names["job = clerk"], n, n + 1]]
+    parts = {"outputs": [n + 1, n + 2], "readout": GroupSum([1, 0], [0, 0]), "class_names": ("no", "yes")}
+    return Circuit(n, gates, operands, encoder=encoder, **{**parts, **fields})
 
 
 def random_encoder(rng: np.random.Generator) -> Encoder | None:

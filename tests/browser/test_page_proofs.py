@@ -9,27 +9,15 @@ from gatefit.backends.html import Samples
 from gatefit.circuit.engine import Engine
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum
-from gatefit.encoders import Table, Threshold
+from gatefit.encoders import Threshold
 from gatefit.gates import Gate
 from strategies import layered_circuit
+from verify_cases import loans
 
 pytestmark = pytest.mark.outside
 
 PEOPLE = Samples(np.array([[50, 5, "baker"], [90, 40, "clerk"], [20, 5, "baker"]], object), np.array([1, 1, 0]))
 PATIENT = 600
-
-
-def loans(**fields) -> Circuit:
-    """Yes if income > 30 and (debt <= 10 or job = clerk)."""
-    encoder = Table(thresholds=3).fit(
-        {"income": [20, 40, 60, 80], "debt": [5, 15, 25, 35], "job": ["baker", "clerk", "clerk", "baker"]}
-    )
-    names = {name: i for i, name in enumerate(encoder.names)}
-    n = encoder.bits
-    gates = [Gate.NOT_A_OR_B, Gate.AND, Gate.NOT_A]
-    operands = [[names["debt > 10"], names["income > 30"], n + 1], [names["job = clerk"], n, n + 1]]
-    parts = {"outputs": [n + 1, n + 2], "readout": GroupSum([1, 0], [0, 0]), "class_names": ("no", "yes")}
-    return Circuit(n, gates, operands, encoder=encoder, **{**parts, **fields})
 
 
 def votes(pixels: int, encoder=None) -> Circuit:

@@ -20,6 +20,7 @@ from gatefit.circuit.verify.problem import domain_of
 from gatefit.circuit.verify.sat import Refutation, ask
 from gatefit.encoders import Table, Thermometer, Threshold
 from gatefit.gates import Gate
+from verify_cases import loans as loans_circuit
 
 BAD_FILES = {
     "narrow.csv": "income,debt\n50,5\n",
@@ -34,17 +35,9 @@ DATA = "income,debt,job\n50,5,baker\n90,40,clerk\n20,5,baker\n"
 @pytest.fixture
 def loans(tmp_path: Path) -> Path:
     """Yes if income > 30 and (debt <= 10 or job = clerk); as ``loans.gate``, beside ``people.csv``."""
-    rows = {"income": [20, 40, 60, 80], "debt": [5, 15, 25, 35], "job": ["baker", "clerk", "clerk", "baker"]}
-    encoder = Table(thresholds=3).fit(rows)
-    names = {name: i for i, name in enumerate(encoder.names)}
-    n = encoder.bits
-    gates = [Gate.NOT_A_OR_B, Gate.AND, Gate.NOT_A]
-    operands = [[names["debt > 10"], names["income > 30"], n + 1], [names["job = clerk"], n, n + 1]]
-    circuit = Circuit(
-        n, gates, operands, [n + 1, n + 2], GroupSum([1, 0], [0, 0]), class_names=("no", "yes"), encoder=encoder
-    )
+    circuit = loans_circuit()
     circuit.save(tmp_path / "loans.gate")
-    value = Circuit(n, gates, operands, [n + 1], Affine(1, scale=2.0, intercept=1.0), encoder=encoder)
+    value = loans_circuit(outputs=circuit.outputs[:1], readout=Affine(1, scale=2.0, intercept=1.0), class_names=())
     value.save(tmp_path / "value.gate")
     (tmp_path / "people.csv").write_text(DATA)
     return tmp_path

@@ -57,11 +57,11 @@ def unmeasured(metadata: Mapping[str, str]) -> dict[str, str]:
 def origin_lines(circuit: Circuit) -> list[str]:
     """The lines of an export: plain ASCII, nothing in them ends a comment of any language.
 
-    A circuit that cannot be saved (a name that is no text) has no digest, and so no lines.
+    A circuit that cannot be saved (a name that is no text, a readout that says no kind) has no digest, so no lines.
     """
     try:
         found = digest(circuit)
-    except (ValueError, TypeError, AttributeError, NotImplementedError):
+    except (ValueError, TypeError, AttributeError):
         return []
     said = [
         f"{name}={quote(circuit.metadata[name][:_MOST], safe='')}" for name in ENTRIES if circuit.metadata.get(name)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gatefit import verify
-from gatefit.circuit.ir import Circuit
 from gatefit.circuit.readout import Affine, GroupSum, Linear
 from gatefit.circuit.verify import (
     Counterexample,
@@ -29,25 +28,9 @@ from gatefit.circuit.verify import (
     share,
 )
 from gatefit.circuit.verify.questions import _chernoff
-from gatefit.encoders import Table
 from gatefit.gates import Gate
 from strategies import build_circuit, layered_circuit
-from verify_cases import random_encoder, random_row, small_circuit
-
-
-def loans() -> Circuit:
-    """Yes if income > 30 and (debt <= 10 or job = clerk): one vote each way."""
-    rows = {"income": [20, 40, 60, 80], "debt": [5, 15, 25, 35], "job": ["baker", "clerk", "clerk", "baker"]}
-    encoder = Table(thresholds=3).fit(rows)
-    names = {name: i for i, name in enumerate(encoder.names)}
-    n = encoder.bits
-    income, debt, clerk = names["income > 30"], names["debt > 10"], names["job = clerk"]
-    gates = [(Gate.NOT_A_OR_B, debt, clerk), (Gate.AND, income, n)]
-    circuit = build_circuit(n, [*gates, (Gate.NOT_A, n + 1, n + 1)], [n + 1, n + 2], GroupSum([1, 0], [0, 0]))
-    return Circuit(
-        n, circuit.gates, circuit.operands, circuit.outputs, circuit.readout, class_names=("no", "yes"), encoder=encoder
-    )
-
+from verify_cases import loans, random_encoder, random_row, small_circuit
 
 ROW = {"income": 50, "debt": 5, "job": "baker"}
 
