@@ -17,7 +17,7 @@ endif
 # Waiting OpenMP threads sleep instead of spinning: torch's and numba's pools share the cores.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup tools demo test test-core coverage check shapes test-slow bench docs clean
+.PHONY: setup tools demo test test-core coverage check warm shapes test-slow bench docs clean
 
 setup: $(STAMP)
 
@@ -52,12 +52,17 @@ ifdef CI
 test: tools
 endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
-# and the reproduction.
+# and the reproduction. The second waits for others much of its time: three at once.
 test: test-core shapes
-	$(BIN)/pytest -m "outside and not slow" -n 2
+	$(BIN)/pytest -m "outside and not slow" -n 3
 
-test-core: check
+# Kernels are compiled once, for all that follows, while types are checked.
+test-core: $(STAMP)
+	$(MAKE) --jobs 2 --output-sync check warm
 	$(BIN)/pytest -m "not outside and not slow" -n 2
+
+warm: $(STAMP)
+	$(BIN)/gatefit warm-up
 
 coverage: $(STAMP)
 	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term
@@ -67,7 +72,7 @@ SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts
 	ops.coefficients.reference ops.gate_layer.reference ops.stacks ops.batches \
 	ops.soft_stack.reference ops.boolean_stack.reference training.data,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
-	$(BIN)/pytest -q -k "not refused" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
+	$(BIN)/pytest -q -n 2 -k "not refused and not those_sampled" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
 	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py \
 	  tests/test_layers.py
 

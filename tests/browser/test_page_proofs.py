@@ -105,6 +105,7 @@ def test_pairs_of_any_input_are_tried_in_the_page(show):
     assert page.run("document.querySelector('#badge').hidden")
 
 
+@pytest.mark.slow
 def test_many_pairs_are_tried_when_asked_for(show):
     page = show(votes(3000))
     page.run(f"gatefit.set({[1] * 3000})")

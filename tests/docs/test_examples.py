@@ -11,6 +11,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 LINES = 60
+QUICK = {"call_from_c", "fit_and_prove", "own_method", "first_steps"}
+"""Examples that `make test` runs; `make test-slow` runs all."""
 SAYS = {
     "ask_questions": ["accuracy 1.00", "tie: can never matter, proved", "jacket: matters"],
     "call_from_c": ["0 wrong answers in the self-test", "143 of 143 answers are the engine's"],
@@ -48,8 +50,12 @@ def test_a_notebook_is_kept_without_outputs(path):
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
+def chosen(paths):
+    return [pytest.param(path, marks=[] if path.stem in QUICK else [pytest.mark.slow]) for path in paths]
+
+
 @pytest.mark.outside
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", chosen(SCRIPTS), ids=lambda path: path.stem)
 def test_a_script_runs(path, tmp_path):
     done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -70,7 +76,7 @@ nbformat.write(notebook, "done.ipynb")
 
 
 @pytest.mark.outside
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", chosen(NOTEBOOKS), ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path):
     # In a process of its own: a kernel's client leaves sockets and an event loop behind.
     command = [sys.executable, "-c", EXECUTE, path]

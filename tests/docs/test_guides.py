@@ -62,8 +62,10 @@ shutil.copytree("runs/digits", "runs/mnist")
 """
 COMMANDS = ("circuits.md", "microcontroller.md")
 """Pages whose commands are quick; they begin with a run."""
+SLOW = ("circuits.md",)
+"""A page that only `make test-slow` follows."""
 GUIDES = [
-    page
+    pytest.param(page, marks=[pytest.mark.slow] if page.name in SLOW else [])
     for page in sorted(DOCS.glob("*.md"))
     if page.name not in {"index.md", "reference.md", "questions.md", "own-data.md"}
     and (page.name in COMMANDS or any(block.language == "python" and block.run for block in blocks(page.read_text())))

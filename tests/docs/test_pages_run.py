@@ -17,7 +17,7 @@ FOLLOWED = [
 ]
 
 
-QUICK = {"index.md", "reference.md", "table-to-c.md", "questions.md", "own-method.md", "call-from-c.md", "one-idea.md"}
+QUICK = {"index.md", "reference.md", "table-to-c.md", "own-method.md", "call-from-c.md", "one-idea.md"}
 """Pages that `make test` follows; `make test-slow` follows all the others."""
 SESSIONS = [
     pytest.param(page, id=str(page.relative_to(DOCS)), marks=[] if page.name in QUICK else [pytest.mark.slow])

@@ -34,6 +34,7 @@ def interrupted(process, given, folder, number):
     return running.returncode, err
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_the_circuit_is_the_same(gatefit, process, tmp_path):
     assert gatefit("frontier", "long", *options(tmp_path / "undisturbed")).code == 0
     given = options(tmp_path / "killed")

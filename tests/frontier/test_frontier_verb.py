@@ -151,6 +151,7 @@ def test_without_yosys_the_row_is_kept_and_the_tables_are_missed(made, gatefit, 
 
 
 @pytest.mark.outside
+@pytest.mark.slow
 def test_tables_are_those_of_synth(made, gatefit, tmp_path):
     from tools import require_tool
 

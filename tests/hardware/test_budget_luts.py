@@ -14,7 +14,7 @@ pytestmark = pytest.mark.outside
 
 @pytest.mark.parametrize(("estimator", "load", "budget"), [
     (LogicGateClassifier, load_iris, 120),
-    (LogicGateClassifier, load_digits, 400),
+    pytest.param(LogicGateClassifier, load_digits, 400, marks=pytest.mark.slow),
     (LogicGateRegressor, load_iris, 100),
 ])  # fmt: skip
 def test_a_budget_of_tables_holds_as_synthesised(estimator, load, budget, tmp_path):

@@ -100,6 +100,7 @@ def test_it_may_be_lengthened_again_and_again(tmp_path):
     assert contents(tmp_path / "run") == started_with(LONG, tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_longer_run_that_is_killed_goes_on(tmp_path):
     method = "gumbel-st"
     complete(tmp_path / "run", method, 210, schedule="constant")
