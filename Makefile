@@ -54,15 +54,14 @@ endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
 # and the reproduction. The second waits for others much of its time: three at once.
 test: test-core shapes
-	$(BIN)/pytest -m "outside and not slow" -n 3
+	$(BIN)/pytest -m "outside and not slow" -n 3 --dist worksteal
 
-# Kernels are compiled once, for all that follows, while types are checked.
-test-core: $(STAMP)
-	$(MAKE) --jobs 2 --output-sync check warm
+test-core: warm check
 	$(BIN)/pytest -m "not outside and not slow" -n 2
 
+# Kernels are compiled for all that follows while types are checked.
 warm: $(STAMP)
-	$(BIN)/gatefit warm-up
+	$(BIN)/gatefit warm-up > $(VENV)/warm-up.log 2>&1 &
 
 coverage: $(STAMP)
 	$(BIN)/pytest -m "not slow" -n 2 --cov --cov-report=term

@@ -74,7 +74,9 @@ except ToolTimeoutError:
 """
 
 
-@pytest.mark.parametrize("script", [ESTIMATOR, STORE, TRAIN], ids=["estimator", "store", "train"])
+@pytest.mark.parametrize(
+    "script", [ESTIMATOR, pytest.param(STORE, marks=pytest.mark.slow), TRAIN], ids=["estimator", "store", "train"]
+)
 def test_what_only_linux_has_is_not_needed(tmp_path, script):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(HIDE)

@@ -101,6 +101,7 @@ def test_odd_requests_are_refused(refused):
 
 
 @pytest.mark.outside
+@pytest.mark.slow
 def test_what_was_warmed_up_is_not_compiled_again(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "gatefit.cli", "warm-up", "--part", "run"]

@@ -62,8 +62,8 @@ shutil.copytree("runs/digits", "runs/mnist")
 """
 COMMANDS = ("circuits.md", "microcontroller.md")
 """Pages whose commands are quick; they begin with a run."""
-SLOW = ("circuits.md",)
-"""A page that only `make test-slow` follows."""
+SLOW = ("circuits.md", "microcontroller.md")
+"""Pages that only `make test-slow` follows."""
 GUIDES = [
     pytest.param(page, marks=[pytest.mark.slow] if page.name in SLOW else [])
     for page in sorted(DOCS.glob("*.md"))

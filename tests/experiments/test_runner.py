@@ -169,7 +169,7 @@ def test_a_builder_that_cannot_be_imported_is_refused(tmp_path):
         run_all([BASE], store, build="gatefit.training.runs:build_tree")
 
 
-@pytest.mark.parametrize("method", ["cnn-3x3", "cnn-2x2"])
+@pytest.mark.parametrize("method", [pytest.param("cnn-3x3", marks=pytest.mark.slow), "cnn-2x2"])
 def test_convolutions_run_on_images(tmp_path, method):
     config = replace(BASE, dataset="digits", method=method, width=None, steps=2, evaluate_every=1, depth=1)
     with Store.open(tmp_path) as store:

@@ -326,8 +326,15 @@ def tables() -> dict[str, Mapping[str, Callable[..., Any]]]:
     }
 
 
+def marks(implementation: str, dtype: torch.dtype) -> list[pytest.MarkDecorator]:
+    """By Triton's interpreter, what networks are trained in belongs to `make test`, the other to `make test-slow`."""
+    if implementation != "triton":
+        return []
+    return [pytest.mark.gpu, pytest.mark.outside, *([pytest.mark.slow] if dtype == torch.float64 else [])]
+
+
 REGISTERED = [
-    pytest.param(name, other, dtype, marks=[pytest.mark.gpu, pytest.mark.outside] if other == "triton" else [])
+    pytest.param(name, other, dtype, marks=marks(other, dtype))
     for name, table in tables().items()
     for other in table
     for dtype in (OPERATIONS[name].dtypes if name in OPERATIONS else ())

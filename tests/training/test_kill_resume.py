@@ -13,6 +13,7 @@ def test_killed_runs_end_as_undisturbed_ones_do(tmp_path):
     assert mismatches == 0
 
 
+@pytest.mark.slow
 def test_killed_runs_with_learned_wiring_end_as_undisturbed_ones_do(tmp_path):
     kills, mismatches = trial(tmp_path, runs=2, seed=2, steps=300, methods=LEARNED)
     assert kills >= 1
