@@ -48,7 +48,7 @@ def test_a_walk_goes_from_input_to_input_and_closes(gates, seed):
     schedule = make_schedule([wiring, wiring], gates)
     order, swapped = schedule.fixed.order[gates:], schedule.fixed.swapped[gates:]
     entered, left = wiring[swapped, order], wiring[1 - swapped, order]
-    kind, count, _, first, end, inputs, votes = schedule.fixed.layers[1]
+    kind, count, _, first, end, inputs, votes = schedule.fixed.layers[1, :7]
     assert (kind, count, inputs, votes) == (FROM_CYCLES, gates, gates, 1)
     starts = schedule.fixed.cycles[first : end + 1]
     assert starts[0] == 0

@@ -11,6 +11,7 @@ A vector of many samples is a value of its own, where a loop would leave the cho
     store(array, i, v)
     spread(x, tile)             x in every lane
     v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can
+    times_plus(v, w, plus)      v w + plus, fused wherever it stands
     group_sums(v, group)        in every lane the sum of its group of neighbours; ``group`` has a zero for each of them
     group_tops(v, group)        in every lane the largest of its group
     where(bits, v, w)           lane k is v's where bit k of the unsigned integer is set, else w's
@@ -216,6 +217,19 @@ def _plus(typing_context, v, w):
 @intrinsic
 def _times(typing_context, v, w):
     return v(v, w), lambda context, builder, signature, arguments: builder.fmul(*arguments, flags=_FUSED)
+
+
+@intrinsic
+def times_plus(typing_context, v, w, plus):
+    """v w + plus, rounded once where the processor can, however often the product is needed."""
+
+    def generate(context, builder, signature, arguments):
+        kind = arguments[0].type
+        name = f"llvm.fmuladd.v{kind.count}f{signature.return_type.element.bitwidth}"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), name)
+        return builder.call(function, arguments)
+
+    return v(v, w, plus), generate
 
 
 @overload(operator.add)

@@ -1,17 +1,21 @@
 """In which order a stack of layers is computed, and where its activations and gradients lie.
 
-Where every input of a layer is used exactly twice, gates are edges and inputs are nodes of a graph that is nothing but
-cycles (all wirings made here give such layers when the width does not change). Walked along its cycles,
+Gates are edges and inputs are nodes of a graph. Where every input is used exactly twice, it is nothing but cycles;
+where all but a few are, it is trails between those few, and cycles. Walked along them,
 
     gate k of the walk joins node k and node k + 1;  the last gate of a cycle joins its last node and its first
 
-so each node is read once and kept in registers for its second use. The layer's inputs are stored in the order of the
-walk: reads are sequential. The gradient of node k is complete when gate k is done, and takes the place of the gradient
-of gate k, which is used up by then: one buffer, half the cache. ``rows`` and ``slots`` say which place that is.
+and the layer's inputs are stored in the order of the walk: of a layer that is too wide for the caches nothing is read
+here and there but what is written here and there. The gradient of the node that gate k is entered by is complete when
+gate k is done, and takes the place of the gradient of gate k, which is used up by then: one buffer, half the cache.
+``rows`` and ``slots`` say which place that is.
 
-Other layers are computed gate by gate in their own order: the first, which reads the packed batch; one above a layer
-that votes, whose gates stay in the order of their classes; and one whose wiring changes from step to step. Of such a
-layer nothing but ``first`` and ``second`` follows from the wiring: ``rewired`` is all there is to do.
+    FROM_CYCLES   each node is read once and kept in registers for its second use; sums follow the walk
+    FROM_TRAILS   sums follow the gates' numbers, whichever way the walk goes: the same bits as row by row
+    FROM_ROWS     gate by gate in their own order: a layer above one that votes, whose gates stay in the order of their
+                  classes; one whose inputs are used unevenly; and one whose wiring changes from step to step. Of such a
+                  layer nothing but ``first`` and ``second`` follows from the wiring: ``rewired`` is all there is to do
+    FROM_BITS     the first layer, which reads the packed batch
 """
 
 from collections.abc import Sequence
@@ -32,7 +36,11 @@ from gatefit.ops.tensors import version
 FROM_BITS: Final = 0
 FROM_CYCLES: Final = 1
 FROM_ROWS: Final = 2
-"""How a layer finds its inputs: bits of the batch, along cycles, or row by row as wired."""
+FROM_TRAILS: Final = 3
+"""How a layer finds its inputs: bits of the batch, along cycles, row by row as wired, or along trails."""
+
+FEW: Final = 8
+"""Trails are walked where not more than one in so many uses of inputs lies at a trail's end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +49,9 @@ class StackOrder:
 
     inputs: int
     widths: tuple[int, ...]
-    layers: Int[np.ndarray, "layers 7"]
-    """For each layer: how it reads, gates, first gate, first cycle, end of cycles, inputs, whether it votes."""
+    layers: Int[np.ndarray, "layers 11"]
+    """For each layer: how it reads, gates, first gate, first cycle or trail, end of them, inputs, whether it votes;
+    first of its ends and end of them, first use of an end and end of them."""
     order: Int[np.ndarray, " gates"]
     """The gate's number in its layer."""
     swapped: Int[np.ndarray, " gates"]
@@ -52,7 +61,19 @@ class StackOrder:
     slots: Int[np.ndarray, " gates"]
     """The row of its gradient while the layer is differentiated."""
     cycles: Int[np.ndarray, " cycles+1"]
-    """Where each cycle begins, counted from the first gate of its layer; then the layer's number of gates."""
+    """Where each cycle or trail begins, counted from the first gate of its layer; then the layer's number of gates."""
+    enters: Int[np.ndarray, " gates"]
+    """By which input a trail enters the gate: 0 for a, 1 for b."""
+    turned: Int[np.ndarray, " gates"]
+    """All bits set where the gate's number is below that of the gate walked before it: its part of their common input's
+    gradient comes first. For the first gate of a cycle, the one before is the last."""
+    closed: Int[np.ndarray, " cycles+1"]
+    """1 where a trail is a cycle."""
+    ends: Int[np.ndarray, " ends"]
+    """The slots of nodes at which trails end: those that are not used by exactly two gates."""
+    uses: Int[np.ndarray, "uses 3"]
+    """Of every use of such a node, in the order of gates' numbers: the gate's place in the walk, by which input, and
+    the number of the end in its layer."""
 
     @cached_property
     def gates(self) -> int:
@@ -85,42 +106,96 @@ class StackSchedule:
 
 
 @njit(cache=True)
-def _walk(wiring, uses, order, swapped, cycles):  # type: ignore[no-untyped-def]
-    """Fill ``order`` and ``swapped`` along the cycles; returns how many there are."""
-    gates = wiring.shape[1]
+def _walk(partners, order, enters, starts, closed):  # type: ignore[no-untyped-def]
+    """Fill ``order``, ``enters``, ``starts`` and ``closed``; returns how many cycles and trails there are.
+
+    Use 2 g + r is that of gate g's input r; its partner is the other use of the same input, -1 where a trail ends.
+    """
+    gates = order.size
     seen = np.zeros(gates, dtype=np.uint8)
     place = count = 0
-    for begin in range(gates):
-        if seen[begin]:
+    for use in range(4 * gates):
+        # Trails from either end first; what is left then are cycles.
+        begin, role = (use >> 1, use & 1) if use < 2 * gates else ((use - 2 * gates) >> 1, 0)
+        if seen[begin] or (use < 2 * gates and partners[use] >= 0):
             continue
-        cycles[count] = place
-        count += 1
-        gate, role = begin, 0
-        while not seen[gate]:
+        starts[count] = place
+        gate = begin
+        while True:
             seen[gate] = 1
-            order[place], swapped[place] = gate, role
+            order[place], enters[place] = gate, role
             place += 1
             # Leave by the other input, and enter the other gate that uses it (or this one, if it uses it twice).
-            leaving = (1 - role) * gates + gate
-            node = wiring[1 - role, gate]
-            entering = uses[2 * node] if uses[2 * node] != leaving else uses[2 * node + 1]
-            role, gate = entering // gates, entering % gates
-    cycles[count] = gates
+            entering = partners[2 * gate + 1 - role]
+            if entering < 0 or seen[entering >> 1]:
+                break
+            gate, role = entering >> 1, entering & 1
+        closed[count] = entering >= 0
+        count += 1
+    starts[count] = gates
     return count
 
 
-def _layer(wiring: np.ndarray, inputs: int, kind: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """How to read, order, swapped, cycles of one layer; along cycles if ``kind`` says so and the wiring has them."""
+@dataclass
+class _Layer:
+    """One layer's walk: the arrays of ``StackOrder`` that do not depend on other layers."""
+
+    kind: int
+    order: np.ndarray
+    swapped: np.ndarray
+    enters: np.ndarray
+    turned: np.ndarray
+    starts: np.ndarray
+    closed: np.ndarray
+    ends: np.ndarray
+    """Nodes at which trails end."""
+    uses: np.ndarray
+
+
+def _layer(wiring: np.ndarray, inputs: int, kind: int) -> _Layer:
+    """One layer, along cycles or trails if ``kind`` says so and the wiring has them."""
     gates = wiring.shape[1]
-    twice = gates == inputs and bool((np.bincount(wiring.ravel(), minlength=inputs) == 2).all())
-    if kind != FROM_CYCLES or not twice:
-        plain = np.arange(gates, dtype=np.int32)
-        return FROM_BITS if kind == FROM_BITS else FROM_ROWS, plain, np.zeros(gates, np.uint8), np.empty(0, np.int32)
-    order, swapped = np.empty(gates, np.int32), np.empty(gates, np.uint8)
-    cycles = np.empty(gates + 1, np.int32)
-    uses = np.argsort(wiring.ravel(), kind="stable").astype(np.int32)
-    count = _walk(wiring, uses, order, swapped, cycles)
-    return FROM_CYCLES, order, swapped, cycles[: count + 1].copy()
+    nothing = np.empty(0, np.int32)
+    plain = np.arange(gates, dtype=np.int32)
+    none = np.zeros(gates, np.uint8)
+    as_wired = _Layer(
+        FROM_BITS if kind == FROM_BITS else FROM_ROWS, plain, none, none, none.astype(np.uint32), nothing,
+        none[:0], nothing, np.empty((0, 3), np.int32),
+    )  # fmt: skip
+    if kind != FROM_CYCLES:
+        return as_wired
+    flat = wiring.T.ravel()
+    counts = np.bincount(flat, minlength=inputs)
+    uses = np.argsort(flat, kind="stable").astype(np.int32)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    twice = np.flatnonzero(counts == 2)
+    one, two = uses[first[twice]], uses[first[twice] + 1]
+    cycles = gates == inputs == twice.size
+    if not cycles:
+        apart = one >> 1 != two >> 1
+        twice, one, two = twice[apart], one[apart], two[apart]
+        if FEW * (2 * gates - 2 * twice.size) > 2 * gates:
+            return as_wired
+    partners = np.full(2 * gates, -1, np.int32)
+    partners[one], partners[two] = two, one
+    order, enters = np.empty(gates, np.int32), np.empty(gates, np.uint8)
+    starts, closed = np.empty(gates + 1, np.int32), np.zeros(gates + 1, np.uint8)
+    count = _walk(partners, order, enters, starts, closed)
+    starts, closed = starts[: count + 1].copy(), closed[: count + 1].copy()
+    if cycles:
+        return replace(as_wired, kind=FROM_CYCLES, order=order, swapped=enters, starts=starts, closed=closed)
+    before = np.roll(order, 1)
+    before[starts[:-1]] = order[starts[1:] - 1]
+    ends = np.setdiff1d(np.arange(inputs, dtype=np.int32), twice)
+    numbers = np.full(inputs, -1, np.int32)
+    numbers[ends] = np.arange(ends.size)
+    places = np.empty(gates, np.int32)
+    places[order] = plain
+    ending = np.flatnonzero(numbers[flat] >= 0)
+    return _Layer(
+        FROM_TRAILS, order, none, enters, np.where(order < before, np.uint32(0xFFFFFFFF), np.uint32(0)), starts, closed,
+        ends, np.stack([places[ending >> 1], ending & 1, numbers[flat[ending]]], axis=1).astype(np.int32),
+    )  # fmt: skip
 
 
 def check_range(layer: int, wiring: Int[np.ndarray, "2 gates"], inputs: int) -> None:
@@ -150,34 +225,71 @@ def make_schedule(
         found.append(_layer(wiring, size, FROM_BITS if i == 0 else FROM_ROWS if as_wired else FROM_CYCLES))
     # Where the output of gate i is stored: at its place in the walk of the layer above, if that walks.
     places = [np.arange(size, dtype=np.int32) for size in sizes]
-    for place, (kind, order, swapped, _), wiring in zip(places, found, wirings, strict=False):
-        if kind == FROM_CYCLES:
-            place[wiring[swapped, order]] = np.arange(order.size, dtype=np.int32)
-    layers, first, second, rows, slots = [], [], [], [], []
+    for place, layer, wiring in zip(places, found, wirings, strict=False):
+        if layer.kind == FROM_CYCLES:
+            place[wiring[layer.swapped, layer.order]] = np.arange(layer.order.size, dtype=np.int32)
+        elif layer.kind == FROM_TRAILS:
+            place[:] = _by_appearance(wiring[[layer.enters, 1 - layer.enters], layer.order].T.ravel(), place.size)
+    layers, first, second, rows, slots, ends = [], [], [], [], [], []
     gates = cycles = 0
-    for i, (kind, order, swapped, starts) in enumerate(found):
-        ordered = wirings[i][:, order]
-        first.append(places[i][np.where(swapped, ordered[1], ordered[0])])
-        second.append(places[i][np.where(swapped, ordered[0], ordered[1])])
-        rows.append(places[i + 1][order])
-        layers.append((kind, order.size, gates, cycles, cycles + max(0, starts.size - 1), places[i].size, voting[i]))
-        gates, cycles = gates + order.size, cycles + starts.size
-    # From the last layer down: a layer's nodes inherit the slots of the gates that complete them.
+    for i, layer in enumerate(found):
+        ordered = wirings[i][:, layer.order]
+        first.append(places[i][np.where(layer.swapped, ordered[1], ordered[0])])
+        second.append(places[i][np.where(layer.swapped, ordered[0], ordered[1])])
+        rows.append(places[i + 1][layer.order])
+        layers.append(
+            [
+                *(layer.kind, layer.order.size, gates, cycles, cycles + max(0, layer.starts.size - 1)),
+                *(places[i].size, voting[i]),
+            ]
+        )
+        gates, cycles = gates + layer.order.size, cycles + layer.starts.size
+    # From the last layer down: a layer's nodes inherit the slots of the gates that complete them, ends what is left.
     slot = places[-1]
     for i in reversed(range(depth)):
-        slots.append(slot[found[i][1]])
-        slot = slots[-1][places[i]] if found[i][0] == FROM_CYCLES else places[i]
+        layer, own = found[i], slot[found[i].order]
+        slots.append(own)
+        ends.append(np.empty(0, np.int32))
+        if layer.kind == FROM_CYCLES:
+            slot = own[places[i]]
+        elif layer.kind == FROM_TRAILS:
+            slot = np.full(places[i].size, -1, np.int32)
+            entered = np.ones(own.size, bool)
+            entered[layer.starts[:-1]] = layer.closed[:-1]
+            slot[wirings[i][layer.enters, layer.order][entered]] = own[entered]
+            left = np.setdiff1d(np.arange(max(sizes[1:]), dtype=np.int32), slot)
+            slot[layer.ends] = ends[-1] = left[: layer.ends.size]
+        else:
+            slot = places[i]
+    slots, ends = slots[::-1], ends[::-1]
+    for sizes_of in ([each.size for each in ends], [len(layer.uses) for layer in found]):
+        for row, stop, size in zip(layers, np.cumsum(sizes_of), sizes_of, strict=True):
+            row += [stop - size, stop]
     fixed = StackOrder(
         inputs=inputs,
         widths=tuple(sizes[1:]),
         layers=np.array(layers, dtype=np.int64),
-        order=np.concatenate([order for _, order, _, _ in found]),
-        swapped=np.concatenate([swapped for _, _, swapped, _ in found]),
+        order=np.concatenate([layer.order for layer in found]),
+        swapped=np.concatenate([layer.swapped for layer in found]),
         rows=np.concatenate(rows),
-        slots=np.concatenate(slots[::-1]),
-        cycles=np.concatenate([starts for _, _, _, starts in found]),
+        slots=np.concatenate(slots),
+        cycles=np.concatenate([layer.starts for layer in found]),
+        enters=np.concatenate([layer.enters for layer in found]),
+        turned=np.concatenate([layer.turned for layer in found]),
+        closed=np.concatenate([layer.closed for layer in found]),
+        ends=np.concatenate(ends),
+        uses=np.concatenate([layer.uses for layer in found]),
     )
     return StackSchedule(fixed, np.concatenate(first), np.concatenate(second))
+
+
+def _by_appearance(nodes: np.ndarray, count: int) -> np.ndarray:
+    """The rank of each of ``count`` nodes by its first appearance in a list; then those that do not appear."""
+    seen = np.full(count, nodes.size, np.int64)
+    seen[nodes[::-1]] = np.arange(nodes.size)[::-1]
+    ranks = np.empty(count, np.int32)
+    ranks[np.argsort(seen, kind="stable")] = np.arange(count, dtype=np.int32)
+    return ranks
 
 
 _SCHEDULES: WeakTensorKeyDictionary = WeakTensorKeyDictionary()

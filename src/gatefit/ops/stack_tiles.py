@@ -12,7 +12,7 @@ coefficients' gradients is added in their order: the number of threads shows in 
 # mypy: disable-error-code="no-untyped-def, call-arg"
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -51,6 +51,13 @@ def run(task: Callable[[int], None], count: int, evaluations: int) -> None:
     else:
         for place in range(count):
             task(place)
+
+
+def trails(order: StackOrder, samples: int, dtype: Any) -> tuple[np.ndarray, ...]:
+    """What a backward pass along trails needs: how they run, and room for what their ends add up."""
+    ends = int(np.diff(order.layers[:, 7:9]).max())
+    room = workspace.array((ends * samples,), dtype)
+    return order.closed, order.enters, order.turned, order.ends, order.uses, room
 
 
 def scheduled_rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
@@ -140,6 +147,14 @@ def ahead(array, rows, k, tile):
     place = int64(rows[min(uint32(k) + uint32(AHEAD), uint32(rows.size) - uint32(1))]) * samples(tile)
     for line in range(len(tile)):
         prefetch(array, place + 16 * line)
+
+
+@subkernel
+def put_rows(given, places, rows, tile):
+    """The given rows at these places among others."""
+    n = samples(tile)
+    for i in range(places.size):
+        store(rows, int64(places[i]) * n, load(given, i * n, tile))
 
 
 @subkernel

@@ -20,14 +20,15 @@ from torch import Tensor
 from gatefit.bits import PackedBatch
 from gatefit.gates import SWAPPED, TRUTH_TABLES
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.simd import add_sums, load, samples, spread, store, where, wide_vectors
-from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackOrder, StackSchedule, stack_schedule
+from gatefit.ops.simd import add_sums, load, samples, spread, store, times_plus, where, wide_vectors
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackOrder, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     ahead,
     coefficient_gradients,
     from_tiles,
     inlined,
     kernel,
+    put_rows,
     run,
     scheduled_coefficients,
     scheduled_rows,
@@ -35,6 +36,7 @@ from gatefit.ops.stack_tiles import (
     spread_groups,
     subkernel,
     to_tiles,
+    trails,
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
@@ -182,9 +184,70 @@ def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
         _add_sums(dc, k, d, u, v, zero)
 
 
+@inlined
+def _added(before, c, d, c_12, other):
+    """A gate's part of an input's gradient, added to what came before."""
+    before = times_plus(c, d, before)
+    return where(other, times_plus(c_12, d, before), before)
+
+
+@inlined
+def _walked_gate(x, shift, first, second, enters, slots, c, k, delta, dc, zero):
+    """δ, the bits of the input that a trail leaves by and of that it enters by, and the three coefficients."""
+    u, v = x[uint32(first[k])] >> shift, x[uint32(second[k])] >> shift
+    d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
+    _add_sums(dc, k, d, u, v, zero)
+    by = uint32(enters[k])
+    c_in, c_out = spread(c[k, uint32(1) + by], PART), spread(c[k, uint32(2) - by], PART)
+    return d, u if by else v, v if by else u, c_in, c_out, spread(c[k, 3], PART)
+
+
+@subkernel
+def _backward_trails(x, shift, starts, closed, enters, turned, first, second, slots, c, delta, dc):
+    """As ``_backward_rows`` adds, in place: of two gates at an input, the one with the lower number comes first."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), PART)
+    for trail in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[trail]), uint32(starts[trail + uint32(1)])
+        d, out, into, c_in, c_out, c_12 = _walked_gate(
+            x, shift, first, second, enters, slots, c, begin, delta, dc, zero
+        )
+        opening, from_d, from_out, from_c, from_12 = _added(zero, c_in, d, c_12, out), d, out, c_in, c_12
+        for k in range(begin + uint32(1), end):
+            last_d, last_into, last_c, last_12 = d, into, c_out, c_12
+            carry = _added(zero, last_c, last_d, last_12, last_into)
+            ahead(delta, slots, k, PART)
+            d, out, into, c_in, c_out, c_12 = _walked_gate(
+                x, shift, first, second, enters, slots, c, k, delta, dc, zero
+            )
+            own = _added(zero, c_in, d, c_12, out)
+            in_order = _added(carry, c_in, d, c_12, out)
+            reverse = _added(own, last_c, last_d, last_12, last_into)
+            store(delta, int64(slots[k]) * PART_SAMPLES, where(turned[k], reverse, in_order))
+        if closed[trail]:
+            carry = _added(zero, c_out, d, c_12, into)
+            in_order = _added(carry, from_c, from_d, from_12, from_out)
+            reverse = _added(opening, c_out, d, c_12, into)
+            store(delta, int64(slots[begin]) * PART_SAMPLES, where(turned[begin], reverse, in_order))
+
+
+@subkernel
+def _backward_ends(x, shift, uses, first, second, slots, c, delta, sums):
+    """The gradients of nodes at which trails end, while those of the gates are still there."""
+    wide_vectors()
+    sums[:] = 0
+    for use in range(uses.shape[0]):
+        k, by, to = uses[use, 0], uses[use, 1], int64(uses[use, 2]) * PART_SAMPLES
+        d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
+        other = x[first[k] if by else second[k]] >> shift
+        before = load(sums, to, PART)
+        store(sums, to, _added(before, spread(c[k, 1 + by], PART), d, spread(c[k, 3], PART), other))
+
+
 @kernel
-def _backward(words, layers, first, second, slots, cycles, c, bits, delta, spare, gradient, dc, begin, end):
+def _backward(words, layers, first, second, slots, cycles, trails, c, bits, delta, spare, gradient, dc, begin, end):
     """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, columns * PART_SAMPLES)."""
+    closed, enters, turned, ends, uses, sums_of_ends = trails
     dc[:] = 0
     parts = 64 // PART_SAMPLES
     for part in range(begin * parts, end * parts):
@@ -201,6 +264,19 @@ def _backward(words, layers, first, second, slots, cycles, c, bits, delta, spare
             below = bits[word, start - inputs : start]
             if kind == FROM_CYCLES:
                 _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+            elif kind == FROM_TRAILS:
+                one, two = first[start:stop], second[start:stop]
+                at = ends[layers[layer, 7] : layers[layer, 8]]
+                ending = sums_of_ends[: at.size * PART_SAMPLES]
+                _backward_ends(
+                    below, shift, uses[layers[layer, 9] : layers[layer, 10]], one, two, to, own, here, ending
+                )
+                walk = slice(layers[layer, 3], layers[layer, 4] + 1)
+                _backward_trails(
+                    below, shift, cycles[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to,
+                    own, here, sums,
+                )  # fmt: skip
+                put_rows(ending, at, here, PART)
             else:
                 if layers[layer - 1, 6]:
                     spread_groups(gradient[part], there[: inputs * PART_SAMPLES], PART)
@@ -263,8 +339,8 @@ class _BooleanStack(torch.autograd.Function):
         def task(place: int) -> None:
             delta, spare = (workspace.array((widest * PART_SAMPLES,), c.dtype) for _ in range(2))
             _backward(
-                x.words, order.layers, schedule.first, schedule.second, order.slots, order.cycles, c,
-                ctx.bits, delta, spare, gradient, sums[place], *parts[place],
+                x.words, order.layers, schedule.first, schedule.second, order.slots, order.cycles,
+                trails(order, PART_SAMPLES, c.dtype), c, ctx.bits, delta, spare, gradient, sums[place], *parts[place],
             )  # fmt: skip
 
         run(task, len(parts), order.gates * x.samples)

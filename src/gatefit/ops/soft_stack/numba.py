@@ -22,9 +22,9 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, where, wide_vectors
+from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, times_plus, where, wide_vectors
 from gatefit.ops.simd import kernel as simd
-from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, StackSchedule, stack_schedule
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     add_group_sums,
     ahead,
@@ -32,12 +32,14 @@ from gatefit.ops.stack_tiles import (
     from_tiles,
     inlined,
     kernel,
+    put_rows,
     run,
     scheduled_coefficients,
     slices,
     spread_groups,
     subkernel,
     to_tiles,
+    trails,
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
@@ -91,6 +93,7 @@ def _forward_rows(x, first, second, rows, c, z):
     wide_vectors()
     for k in range(uint32(rows.size)):
         u, v = load(x, int64(first[k]) * SAMPLES, TILE), load(x, int64(second[k]) * SAMPLES, TILE)
+        ahead(z, rows, k, TILE)
         store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
 
 
@@ -148,6 +151,63 @@ def _backward_rows(x, first, second, slots, c, delta, below, dc):
         store(below, to_u, (load(below, to_u, TILE) + c_1 * d) + c_12 * d_v)
         store(below, to_v, (load(below, to_v, TILE) + c_2 * d) + c_12 * d_u)
         add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
+
+
+@inlined
+def _added(before, c, d, c_12, d_other):
+    """A gate's part of an input's gradient, added to what came before."""
+    return times_plus(c_12, d_other, times_plus(c, d, before))
+
+
+@inlined
+def _walked_gate(x, first, second, enters, slots, c, k, delta, dc):
+    """δ, its products with the input that a trail leaves by and that it enters by, and the three coefficients."""
+    one, two = int64(first[k]) * SAMPLES, int64(second[k]) * SAMPLES
+    d, u, v = load(delta, int64(slots[k]) * SAMPLES, TILE), load(x, one, TILE), load(x, two, TILE)
+    d_u = d * u
+    add_sums(dc, int64(k) * 4, d, d_u, d * v, d_u * v)
+    by = uint32(enters[k])
+    leaves, enter = load(x, one if by else two, TILE), load(x, two if by else one, TILE)
+    c_in, c_out = spread(c[k, uint32(1) + by], TILE), spread(c[k, uint32(2) - by], TILE)
+    return d, d * leaves, d * enter, c_in, c_out, spread(c[k, 3], TILE)
+
+
+@subkernel
+def _backward_trails(x, starts, closed, enters, turned, first, second, slots, c, delta, dc):
+    """As ``_backward_rows`` adds, in place: of two gates at an input, the one with the lower number comes first."""
+    wide_vectors()
+    zero = spread(dc.dtype.type(0), TILE)
+    for trail in range(uint32(starts.size - 1)):
+        begin, end = uint32(starts[trail]), uint32(starts[trail + uint32(1)])
+        d, d_in, d_out, c_in, c_out, c_12 = _walked_gate(x, first, second, enters, slots, c, begin, delta, dc)
+        opening, from_d, from_in, from_c, from_12 = _added(zero, c_in, d, c_12, d_in), d, d_in, c_in, c_12
+        for k in range(begin + uint32(1), end):
+            last_d, last_out, last_c, last_12 = d, d_out, c_out, c_12
+            carry = _added(zero, last_c, last_d, last_12, last_out)
+            ahead(delta, slots, k, TILE)
+            d, d_in, d_out, c_in, c_out, c_12 = _walked_gate(x, first, second, enters, slots, c, k, delta, dc)
+            own = _added(zero, c_in, d, c_12, d_in)
+            in_order = _added(carry, c_in, d, c_12, d_in)
+            reverse = _added(own, last_c, last_d, last_12, last_out)
+            store(delta, int64(slots[k]) * SAMPLES, where(turned[k], reverse, in_order))
+        if closed[trail]:
+            carry = _added(zero, c_out, d, c_12, d_out)
+            in_order = _added(carry, from_c, from_d, from_12, from_in)
+            reverse = _added(opening, c_out, d, c_12, d_out)
+            store(delta, int64(slots[begin]) * SAMPLES, where(turned[begin], reverse, in_order))
+
+
+@subkernel
+def _backward_ends(x, uses, first, second, slots, c, delta, sums):
+    """The gradients of nodes at which trails end, while those of the gates are still there."""
+    wide_vectors()
+    sums[:] = 0
+    for use in range(uses.shape[0]):
+        k, by, to = uses[use, 0], uses[use, 1], int64(uses[use, 2]) * SAMPLES
+        d = load(delta, int64(slots[k]) * SAMPLES, TILE)
+        other = load(x, int64(first[k] if by else second[k]) * SAMPLES, TILE)
+        before = load(sums, to, TILE)
+        store(sums, to, _added(before, spread(c[k, 1 + by], TILE), d, spread(c[k, 3], TILE), d * other))
 
 
 @simd
@@ -211,9 +271,10 @@ def _forward(words, layers, first, second, rows, cycles, c, sigmoid, activations
 
 @subkernel
 def _backward_tile(
-    x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+    x, shift, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
     activations, outputs, delta, spare, gradient, dc,
 ):  # fmt: skip
+    closed, enters, turned, ends, uses, sums_of_ends = trails
     last = layers.shape[0] - 1
     above = outputs
     top = layers[last, 2] * SAMPLES
@@ -231,6 +292,17 @@ def _backward_tile(
         top -= inputs * SAMPLES
         if kind == FROM_CYCLES:
             _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
+        elif kind == FROM_TRAILS:
+            one, two = first[start:stop], second[start:stop]
+            at = ends[layers[layer, 7] : layers[layer, 8]]
+            ending = sums_of_ends[: at.size * SAMPLES]
+            _backward_ends(below, uses[layers[layer, 9] : layers[layer, 10]], one, two, to, own, delta, ending)
+            walk = slice(layers[layer, 3], layers[layer, 4] + 1)
+            _backward_trails(
+                below, cycles[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to, own, delta,
+                sums,
+            )  # fmt: skip
+            put_rows(ending, at, delta, TILE)
         else:
             if layers[layer - 1, 6]:
                 spread_groups(gradient, spare[: inputs * SAMPLES], TILE)
@@ -242,7 +314,7 @@ def _backward_tile(
 
 @kernel
 def _backward(
-    words, layers, first, second, rows, slots, cycles, c, sigmoid,
+    words, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
     activations, outputs, delta, spare, gradient, dc, begin, end,
 ):  # fmt: skip
     """dc = the sums over tiles begin to end, for the gradients (tiles, columns * SAMPLES) of the scores."""
@@ -253,7 +325,7 @@ def _backward(
         _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, here[:0])
         spread_groups(here, delta[: layers[-1, 1] * SAMPLES], TILE)
         _backward_tile(
-            x, shift, layers, first, second, rows, slots, cycles, c, sigmoid,
+            x, shift, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
             activations, outputs, delta, spare, here, dc,
         )  # fmt: skip
 
@@ -302,9 +374,9 @@ class _SoftStack(torch.autograd.Function):
             outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
             delta, spare = (workspace.array((widest * SAMPLES,), c.dtype) for _ in range(2))
             _backward(
-                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, order.cycles, c,
-                ctx.sigmoid, activations, outputs, delta, spare, gradient, sums[place],
-                _PER_WORD * begin, _PER_WORD * end,
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, order.cycles,
+                trails(order, SAMPLES, c.dtype), c, ctx.sigmoid, activations, outputs, delta, spare, gradient,
+                sums[place], _PER_WORD * begin, _PER_WORD * end,
             )  # fmt: skip
 
         run(task, len(parts), order.gates * x.samples)
