@@ -9,9 +9,10 @@ A vector of many samples is a value of its own, where a loop would leave the cho
 
     load(array, i, tile)        array[i], array[i + 1], ...: as many as the tile has samples
     store(array, i, v)
+    stream(array, i, v)         past the caches
     spread(x, tile)             x in every lane
     v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can
-    times_plus(v, w, plus)      v w + plus, fused wherever it stands
+    times(v, w), times_plus(v, w, plus)   v w never fused with a sum, v w + plus always
     group_sums(v, group)        in every lane the sum of its group of neighbours; ``group`` has a zero for each of them
     group_tops(v, group)        in every lane the largest of its group
     where(bits, v, w)           lane k is v's where bit k of the unsigned integer is set, else w's
@@ -111,6 +112,7 @@ def _exp_of_type(x):
 
 
 _FUSED: Final = ("contract", "nsz")
+_LINE: Final = 64
 _REGISTER: Final = 16
 """Lanes to which longer values are added up first: one register."""
 
@@ -175,6 +177,19 @@ def store(typing_context, array, index, value):
 
 
 @intrinsic
+def stream(typing_context, array, index, value):
+    """The same past the caches: whole cache lines, which the index must begin with, that are not read again soon."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, signature.args[0], *arguments[:2], value.count)
+        written = builder.store(arguments[2], pointer, align=_LINE)
+        written.set_metadata("nontemporal", builder.module.add_metadata([cgutils.int32_t(1)]))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, value), generate
+
+
+@intrinsic
 def prefetch(typing_context, array, index):
     """Begin to fetch the cache line of an element that will be read and written soon."""
 
@@ -217,6 +232,12 @@ def _plus(typing_context, v, w):
 @intrinsic
 def _times(typing_context, v, w):
     return v(v, w), lambda context, builder, signature, arguments: builder.fmul(*arguments, flags=_FUSED)
+
+
+@intrinsic
+def times(typing_context, v, w):
+    """v w, rounded by itself: a sum that it is part of is not fused with it."""
+    return v(v, w), lambda context, builder, signature, arguments: builder.fmul(*arguments)
 
 
 @intrinsic

@@ -30,7 +30,7 @@ from gatefit.ops.workspace import NUMPY_TYPES, workspace
 WORTH_THREADS: Final = 1 << 20
 """Gate evaluations (gates times samples) from which threads pay: about half a millisecond of work."""
 
-AHEAD: Final = 8
+AHEAD: Final = 16
 """Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""
 
 kernel = njit(cache=True, nogil=True)

@@ -20,7 +20,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch
 from gatefit.gates import SWAPPED, TRUTH_TABLES
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.simd import add_sums, load, samples, spread, store, times_plus, where, wide_vectors
+from gatefit.ops.simd import add_sums, load, samples, spread, store, times, times_plus, where, wide_vectors
 from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackOrder, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     ahead,
@@ -188,7 +188,7 @@ def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
 def _added(before, c, d, c_12, other):
     """A gate's part of an input's gradient, added to what came before."""
     before = times_plus(c, d, before)
-    return where(other, times_plus(c_12, d, before), before)
+    return where(other, before + times(c_12, d), before)
 
 
 @inlined

@@ -22,7 +22,18 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
-from gatefit.ops.simd import add_sums, exp_of_negative, load, samples, spread, store, times_plus, where, wide_vectors
+from gatefit.ops.simd import (
+    add_sums,
+    exp_of_negative,
+    load,
+    samples,
+    spread,
+    store,
+    stream,
+    times_plus,
+    where,
+    wide_vectors,
+)
 from gatefit.ops.simd import kernel as simd
 from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
@@ -49,6 +60,9 @@ TILE: Final = (0,)
 SAMPLES: Final = samples(TILE)
 """A layer of 8,000 gates takes 512 kB at sixteen samples: the two at work stay in the second-level cache."""
 
+FAR: Final = 1 << 24
+"""Bytes of activations from which a tile's do not stay in the last cache until they are read again."""
+
 
 @inlined
 def _polynomial(c, k, u, v):
@@ -57,8 +71,18 @@ def _polynomial(c, k, u, v):
     return (c_0 + c_1 * u) + v * (c_2 + c_12 * u)
 
 
+@inlined
+def _put(z, rows, k, value, far):
+    """The gate's row; past the caches if they cannot keep it until it is read."""
+    if far:
+        stream(z, int64(rows[k]) * SAMPLES, value)
+    else:
+        ahead(z, rows, k, TILE)
+        store(z, int64(rows[k]) * SAMPLES, value)
+
+
 @subkernel
-def _forward_bits(x, shift, first, second, rows, c, z):
+def _forward_bits(x, shift, first, second, rows, c, z, far):
     """The first layer: u and v are bits of the batch, z takes one of four values."""
     wide_vectors()
     for k in range(uint32(rows.size)):
@@ -68,12 +92,11 @@ def _forward_bits(x, shift, first, second, rows, c, z):
         z_11 = z_10 + (c[k, 2] + c[k, 3])
         low = where(u, spread(z_10, TILE), spread(z_00, TILE))
         high = where(u, spread(z_11, TILE), spread(z_01, TILE))
-        ahead(z, rows, k, TILE)
-        store(z, int64(rows[k]) * SAMPLES, where(v, high, low))
+        _put(z, rows, k, where(v, high, low), far)
 
 
 @subkernel
-def _forward_cycles(x, starts, rows, c, z):
+def _forward_cycles(x, starts, rows, c, z, far):
     wide_vectors()
     for cycle in range(uint32(starts.size - 1)):
         begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
@@ -81,20 +104,18 @@ def _forward_cycles(x, starts, rows, c, z):
         u = opening
         for k in range(begin, end - uint32(1)):
             v = load(x, (int64(k) + 1) * SAMPLES, TILE)
-            ahead(z, rows, k, TILE)
-            store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+            _put(z, rows, k, _polynomial(c, k, u, v), far)
             u = v
         last = uint32(end - uint32(1))
         store(z, int64(rows[last]) * SAMPLES, _polynomial(c, last, u, opening))
 
 
 @subkernel
-def _forward_rows(x, first, second, rows, c, z):
+def _forward_rows(x, first, second, rows, c, z, far):
     wide_vectors()
     for k in range(uint32(rows.size)):
         u, v = load(x, int64(first[k]) * SAMPLES, TILE), load(x, int64(second[k]) * SAMPLES, TILE)
-        ahead(z, rows, k, TILE)
-        store(z, int64(rows[k]) * SAMPLES, _polynomial(c, k, u, v))
+        _put(z, rows, k, _polynomial(c, k, u, v), far)
 
 
 @subkernel
@@ -240,18 +261,19 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, act
     last = layers.shape[0] - 1
     keep = activations.size >= layers[last, 2] * SAMPLES
     half = activations.size // 2
+    far = activations.size * activations.itemsize > FAR
     below, place = activations[:0], 0
     for layer in range(last + 1 if outputs.size else last):
         kind, gates, start = layers[layer, 0], layers[layer, 1], layers[layer, 2]
         z = activations[place : place + gates * SAMPLES] if layer < last else outputs
         stop = start + gates
         if kind == FROM_BITS:
-            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
         elif kind == FROM_CYCLES:
             walk = cycles[layers[layer, 3] : layers[layer, 4] + 1]
-            _forward_cycles(below, walk, rows[start:stop], c[start:stop], z)
+            _forward_cycles(below, walk, rows[start:stop], c[start:stop], z, far)
         else:
-            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z)
+            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
         if sigmoid:
             _sigmoid(z)
         if scores.size and layers[layer, 6]:
