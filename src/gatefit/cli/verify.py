@@ -210,6 +210,7 @@ def explain(
         if figure is not None:
             reader.save_figure(outcome, figure)
         reader.print_batch(outcome, as_json, only_summary=summary)
+        _exit_if_stopped(outcome)
     else:
         _answered(outcome[1], as_json, outcome[0], reader)
 
@@ -274,7 +275,7 @@ def _ask(
     else:
         data = {name: list(column) for name, column in zip(_names(circuit), zip(*part, strict=True), strict=True)}
     with counting("asking", as_json) as progress:
-        return ask_each(circuit, data, progress=progress, **options)
+        return ask_each(circuit, data, progress=progress, keep=True, **options)
 
 
 def _answered_rows(outcome: "tuple[int, Answer] | Batch", circuit: "Circuit", as_json: bool) -> None:
@@ -283,8 +284,15 @@ def _answered_rows(outcome: "tuple[int, Answer] | Batch", circuit: "Circuit", as
 
     if isinstance(outcome, Batch):
         Reader(circuit).print_batch(outcome, as_json)
+        _exit_if_stopped(outcome)
     else:
         _answered(outcome[1], as_json, outcome[0])
+
+
+def _exit_if_stopped(batch: "Batch") -> None:
+    """What was answered before Ctrl+C is printed; the exit code says that it is not all."""
+    if batch.asked is not None:
+        raise typer.Exit(130)
 
 
 def _names(circuit: "Circuit") -> tuple[str, ...]:

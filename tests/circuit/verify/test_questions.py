@@ -200,6 +200,22 @@ def test_a_batch_has_a_summary_a_figure_and_importance() -> None:
     plt.close("all")
 
 
+def test_what_was_answered_before_ctrl_c_is_kept_where_that_is_asked_for():
+    circuit = loans()
+    rows = [list(ROW.values())] * 5
+
+    def stop(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        robust_each(circuit, rows, changes=1, progress=stop)
+    batch = robust_each(circuit, rows, changes=1, progress=stop, keep=True)
+    assert (len(batch), batch.asked, batch.to_json()["asked"]) == (2, 5, 5)
+    assert "stopped after 2 of 5 rows" in batch.summary()
+    assert "asked" not in robust_each(circuit, rows, changes=1, keep=True).to_json()
+
+
 def test_an_interval_holds_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     for share_ in (0.0, 0.002, 0.3, 1.0):

@@ -30,6 +30,8 @@ class Batch:
     """In words: "robust to 2 changes"."""
     answers: tuple[Answer, ...]
     seconds: float
+    asked: int | None = None
+    """How many rows there were, where a stop left some without an answer."""
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -77,7 +79,8 @@ class Batch:
             if unproved:
                 parts.append(f"not shown to be nearest {_percent(unproved / total)}")
             parts += [f"{name} {_percent(self.share(name))}" for name in ("proved", "undecided") if self.share(name)]
-        return f"{', '.join(parts)} ({total} rows, median {self.median_seconds():.2g} s)"
+        rows = f"{total} rows" if self.asked is None else f"stopped after {total} of {self.asked} rows"
+        return f"{', '.join(parts)} ({rows}, median {self.median_seconds():.2g} s)"
 
     def importance(self) -> dict[str, float]:
         """How often each feature is in a reason (or, of ``closest``, in a change): exact, and nothing is permuted."""
@@ -95,6 +98,7 @@ class Batch:
         return {
             "question": self.question,
             "rows": len(self),
+            **({} if self.asked is None else {"asked": self.asked}),
             "counts": self.counts(),
             "median_seconds": self.median_seconds(),
             "seconds": self.seconds,
@@ -124,19 +128,32 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _each(circuit: Circuit, x: Any, question: str, ask: Callable[[Any], Answer], progress: Progress | None) -> Batch:
+def _each(
+    circuit: Circuit, x: Any, question: str, ask: Callable[[Any], Answer], progress: Progress | None, keep: bool
+) -> Batch:
     start = time.monotonic()
     rows, _ = read_rows(circuit, x)
-    answers = []
-    for done, row in enumerate(rows, start=1):
-        answers.append(ask(row))
-        if progress is not None:
-            progress(done, len(rows))
-    return Batch(question, tuple(answers), time.monotonic() - start)
+    answers: list[Answer] = []
+    asked = None
+    try:
+        for done, row in enumerate(rows, start=1):
+            answers.append(ask(row))
+            if progress is not None:
+                progress(done, len(rows))
+    except KeyboardInterrupt:
+        if not keep or not answers:
+            raise
+        asked = len(rows)
+    return Batch(question, tuple(answers), time.monotonic() - start, asked)
 
 
-def robust_each(circuit: Circuit, x: Any, *, progress: Progress | None = None, **options: Any) -> Batch:
-    """``robust`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row."""
+def robust_each(
+    circuit: Circuit, x: Any, *, progress: Progress | None = None, keep: bool = False, **options: Any
+) -> Batch:
+    """``robust`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row.
+
+    ``keep``: Ctrl+C returns what was answered so far.
+    """
     _no_certificate(options)
     changes, levels = options.get("changes"), options.get("levels")
     if changes is not None:
@@ -145,20 +162,24 @@ def robust_each(circuit: Circuit, x: Any, *, progress: Progress | None = None, *
         question = f"robust to {levels} level{'' if levels == 1 else 's'}"
     else:
         question = "robust within amounts"
-    return _each(circuit, x, question, lambda row: robust(circuit, row, **options), progress)
+    return _each(circuit, x, question, lambda row: robust(circuit, row, **options), progress, keep)
 
 
-def closest_each(circuit: Circuit, x: Any, *, progress: Progress | None = None, **options: Any) -> Batch:
+def closest_each(
+    circuit: Circuit, x: Any, *, progress: Progress | None = None, keep: bool = False, **options: Any
+) -> Batch:
     """``closest`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row."""
     return _each(
-        circuit, x, "changes to the nearest other answer", lambda row: closest(circuit, row, **options), progress
+        circuit, x, "changes to the nearest other answer", lambda row: closest(circuit, row, **options), progress, keep
     )
 
 
-def explain_each(circuit: Circuit, x: Any, *, progress: Progress | None = None, **options: Any) -> Batch:
+def explain_each(
+    circuit: Circuit, x: Any, *, progress: Progress | None = None, keep: bool = False, **options: Any
+) -> Batch:
     """``explain`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row."""
     _no_certificate(options)
-    return _each(circuit, x, "why", lambda row: explain(circuit, row, **options), progress)
+    return _each(circuit, x, "why", lambda row: explain(circuit, row, **options), progress, keep)
 
 
 def _no_certificate(options: dict[str, Any]) -> None:
