@@ -22,6 +22,7 @@ from gatefit.training.data import PackedRows, Subset, TrainingData, bit_source
 from gatefit.training.device import DeviceError, DeviceRows, check_room, choose_device, data_on, needed_bytes, placed
 from gatefit.training.loop import train
 from gatefit.training.machine import then
+from gatefit.training.runs import execute
 from triton_interpreter import patched_once_a_launch
 
 STEPS = 3
@@ -297,3 +298,11 @@ def test_several_runs_side_by_side_need_the_cpu(tmp_path):
     configs = [replace(config_of(method="soft-mix"), seed=seed) for seed in (0, 1)]
     with pytest.raises(NotSideBySideError, match="side by side needs the CPU, got cuda"):
         execute_together(configs, folders=[tmp_path / "a", tmp_path / "b"], device="cuda")
+
+
+def test_what_does_not_fit_leaves_no_folder_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000, 1000))
+    config = RunConfig(dataset="monks-1", width=20, depth=2, steps=5)
+    with pytest.raises(DeviceError, match=r"GB on cuda, which has 0\.00 GB free"):
+        execute(config, folder=tmp_path / "run", device="cuda")
+    assert not (tmp_path / "run").exists()

@@ -135,6 +135,13 @@ def check_room(network: nn.Module, data: TrainingData, batch: int, free: int, de
     )
 
 
+def check_free(networks: Sequence[nn.Module], data: TrainingData, device: torch.device, batch: int) -> None:
+    """Refuse what does not fit into the memory that a CUDA device has left."""
+    free, _ = torch.cuda.mem_get_info(device)
+    for network in networks:
+        check_room(network, data, batch, free, device)
+
+
 class DeviceRows(BitSource):
     """A data set as rows of bits on a device; its batches are made there."""
 
@@ -180,9 +187,7 @@ def placed(
     if device.type == "cpu":
         yield data
         return
-    free, _ = torch.cuda.mem_get_info(device)
-    for network in networks:
-        check_room(network, data, batch, free, device)
+    check_free(networks, data, device, batch)
     try:
         for network in networks:
             network.to(device)

@@ -39,7 +39,7 @@ from gatefit.training.augmentation import Augmentation, AugmentedImages
 from gatefit.training.checkpoint import CheckpointError, TrainingState, read_tensors, serialise, write_atomically
 from gatefit.training.config import DataConfig, NetworkConfig, RunConfig
 from gatefit.training.data import BitSource, TrainingData, bit_source
-from gatefit.training.device import placed
+from gatefit.training.device import check_free, placed
 from gatefit.training.folder import (
     MADE,
     TEMPERATURE,
@@ -227,14 +227,19 @@ def execute_together(
     if len(configs) > 1 and any(config.validation_fraction for config in configs):
         # Their validation sets, which depend on the seed, would differ too.
         raise NotSideBySideError("side by side needs validation_fraction=0; train these runs one by one")
-    if len(configs) > 1 and torch.device(device).type != "cpu":
+    place = torch.device(device)
+    if len(configs) > 1 and place.type != "cpu":
         raise NotSideBySideError(f"side by side needs the CPU, got {device}; train these runs one by one")
     with contextlib.suppress(NothingToTrainError), strategy.announced(), contextlib.ExitStack() as locks:
         if dataset is None:
             dataset = load_dataset(configs[0].dataset, data_dir=data_dir, **configs[0].dataset_options())
-        # Before a folder is made: a configuration that cannot be built leaves nothing behind.
+        # Before a folder is made: what cannot be built, or does not fit the device, leaves nothing behind.
         networks = [build(_with_temperature(config, None), dataset) for config in configs]
         augmentation_of(configs[0], dataset)
+        data = None
+        if place.type != "cpu":
+            data = training_data(configs[0], dataset)
+            check_free(networks, data, place, configs[0].batch_size)
         if configs[0].readout_temperature == "search":
             _check_search(configs, strategy)
         searched = None
@@ -263,8 +268,8 @@ def execute_together(
                 learner.folder = folder / "checkpoints"
                 kept = (MetricsFile(folder), ProvenanceFile(folder, share=1 / len(learners), before=searched))
                 learner.observers = (*learner.observers, *kept)
-        data = training_data(configs[0], dataset)
-        with placed(networks, data, device, configs[0].batch_size) as there:
+        data = training_data(configs[0], dataset) if data is None else data
+        with placed(networks, data, place, configs[0].batch_size) as there:
             results = train_together(learners, there, strategy=strategy, should_stop=should_stop, threads=threads)
         if strategy.writes:
             runs = [Run(*each) for each in zip(folders, configs, networks, results, strict=True)]
