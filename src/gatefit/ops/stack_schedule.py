@@ -81,6 +81,11 @@ class StackOrder:
         return sum(self.widths)
 
     @cached_property
+    def most_ends(self) -> int:
+        """Ends of trails of the layer that has most."""
+        return int(np.diff(self.layers[:, 7:9]).max())
+
+    @cached_property
     def ranges(self) -> list[slice]:
         """Where each layer lies in the arrays over gates."""
         return [slice(int(first), int(first + gates)) for gates, first in self.layers[:, 1:3]]

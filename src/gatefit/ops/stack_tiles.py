@@ -55,8 +55,7 @@ def run(task: Callable[[int], None], count: int, evaluations: int) -> None:
 
 def trails(order: StackOrder, samples: int, dtype: Any) -> tuple[np.ndarray, ...]:
     """What a backward pass along trails needs: how they run, and room for what their ends add up."""
-    ends = int(np.diff(order.layers[:, 7:9]).max())
-    room = workspace.array((ends * samples,), dtype)
+    room = workspace.array((order.most_ends * samples,), dtype)
     return order.closed, order.enters, order.turned, order.ends, order.uses, room
 
 
