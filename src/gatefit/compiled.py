@@ -10,6 +10,7 @@ file system, ends a call whose machine code it cannot store, and does not read a
 kernel is decorated with the ``njit`` of this module instead.
 """
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
-from numba.core import caching, event, registry
+from numba.core import caching, codegen, compiler, compiler_lock, event, registry, targetconfig, types
 
 # Typed in some versions of numba only, and there not in full.
 _config: Any = numba.config
@@ -26,6 +27,11 @@ _event: Any = event
 _Dispatcher: Any = registry.CPUDispatcher
 _FunctionCache: Any = caching.FunctionCache
 _CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
+_Library: Any = codegen.JITCodeLibrary
+_Compiler: Any = compiler.Compiler
+_compiler_lock: Any = compiler_lock.global_compiler_lock
+_Function: Any = types.Function
+_ConfigStack: Any = targetconfig.ConfigStack
 
 
 class _Cache(_FunctionCache):  # type: ignore[misc]
@@ -141,25 +147,108 @@ def is_compiled(dispatcher: Any) -> bool:
 def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with these options; ``cache`` keeps the machine code where a folder can be written.
 
-    ``inner`` functions are called by kernels: what Python would need to call them, a fifth of the time that compiling
-    them takes, is made when Python does.
+    ``inner`` functions are called by kernels, and only become machine code as a part of them: what else they would
+    need, half of the time that compiling them takes, is made when Python calls one. They are kept with the kernels.
     """
     # Nobody hands kernels to C.
     options = {"no_cfunc_wrapper": True, **options}
     if inner:
-        options["no_cpython_wrapper"] = True
+        options |= {"no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(**options)(function)
         if dispatcher is function:  # as it is with NUMBA_DISABLE_JIT
             return function
-        if inner:
-            dispatcher.__class__ = _Inner
-        if cache:
+        dispatcher.__class__ = _Inner if inner else _Kernel
+        if cache and not inner:
             dispatcher._cache = _Caches(function)
         return dispatcher
 
     return compiled
+
+
+class _Resolutions:
+    """What numba finds when it asks which of its functions serves an operation on certain types.
+
+    It asks for every operation, and again whenever the types of a kernel become clearer, and tries one implementation
+    after the other each time. Here the first answer stands, for as long as one kernel (its flags) is compiled.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._resolve = context.resolve_function_type
+        self._found: dict[Any, Any] = {}
+        self._flags: dict[int, Any] = {}
+
+    def __call__(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        flags = _ConfigStack.top_or_none()
+        if keywords or flags is None or type(function) is not _Function:
+            return self._resolve(function, arguments, keywords)
+        self._flags[id(flags)] = flags  # kept, so that no others get its number
+        key = id(flags), function, *arguments
+        if key in self._found:
+            signature, implementation = self._found[key]
+            # A kernel that was compiled meanwhile has left its own, of other flags.
+            function._impl_keys[signature.args] = implementation
+            return signature
+        signature = self._resolve(function, arguments, keywords)
+        if signature is not None:
+            self._found[key] = signature, function.get_impl_key(signature)
+        return signature
+
+
+@contextmanager
+def _at_once(context: Any) -> Iterator[None]:
+    """What numba does inside takes two thirds of its time, for the same machine code.
+
+    It makes millions of small objects that live until it is done: looking through them for garbage waits till then.
+    """
+    with _compiler_lock:
+        collects = gc.isenabled()
+        gc.disable()
+        context.resolve_function_type = _Resolutions(context)
+        try:
+            yield
+        finally:
+            del context.resolve_function_type
+            if collects:
+                gc.enable()
+
+
+class _Kernel(_Dispatcher):  # type: ignore[misc]
+    """A function that Python calls."""
+
+    def compile(self, signature: Any) -> Any:
+        """Machine code for these types."""
+        if "resolve_function_type" in vars(self.typingctx):  # as a part of another one
+            return super().compile(signature)
+        with _at_once(self.typingctx):
+            return super().compile(signature)
+
+
+class _Part(_Library):  # type: ignore[misc]
+    """LLVM's form of a function that is linked into others: they optimise it, and make machine code of it."""
+
+    def _optimize_final_module(self) -> None:
+        """Left to those who link it."""
+
+    def _finalize_final_module(self) -> None:
+        """Ready to be linked, which is all."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _InnerCompiler(_Compiler):  # type: ignore[misc]
+    """numba's compiler up to where machine code is made."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """LLVM's form of a function, known to the functions that call it."""
+        state = self.state
+        state.flags.no_compile = True
+        state.library = _Part(state.targetctx.codegen(), function.__qualname__)
+        result = super().compile_extra(function)._replace(entry_point=object())
+        state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
 
 
 class _Inner(_Dispatcher):  # type: ignore[misc]
@@ -167,10 +256,15 @@ class _Inner(_Dispatcher):  # type: ignore[misc]
 
     _from_python: Any = None
 
+    def add_overload(self, result: Any) -> None:
+        """For callers that are compiled, and not for Python."""
+        self.overloads[tuple(result.signature.args)] = result
+
     def __call__(self, *arguments: Any) -> Any:
         if self._from_python is None:
             options = {**self.targetoptions, "no_cpython_wrapper": False}
-            options.pop("nopython", None)
+            for name in ("nopython", "pipeline_class"):
+                options.pop(name, None)
             self._from_python = numba.njit(**options)(self.py_func)
         return self._from_python(*arguments)
 

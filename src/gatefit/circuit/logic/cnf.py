@@ -83,14 +83,21 @@ def _write_gates(gates, order, operands, results, literals):
         start, kind = end, gates[order[end]]
         while end < order.size and gates[order[end]] == kind:
             end += 1
-        for signs in _SIGNS[kind]:
-            if not signs.any():
+        for row in range(_SIGNS.shape[1]):
+            of_a, of_b, of_n = _SIGNS[kind, row, 0], _SIGNS[kind, row, 1], _SIGNS[kind, row, 2]
+            if of_a == 0 and of_b == 0 and of_n == 0:
                 break
-            for i in order[start:end]:
-                for sign, variable in zip(signs, (operands[0, i], operands[1, i], results[i])):  # noqa: B905
-                    if sign:
-                        literals[at] = sign * variable
-                        at += 1
+            for k in range(start, end):
+                i = order[k]
+                if of_a:
+                    literals[at] = of_a * operands[0, i]
+                    at += 1
+                if of_b:
+                    literals[at] = of_b * operands[1, i]
+                    at += 1
+                if of_n:
+                    literals[at] = of_n * results[i]
+                    at += 1
                 literals[at] = 0
                 at += 1
 

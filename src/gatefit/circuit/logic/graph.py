@@ -69,7 +69,7 @@ def _levels(first, gates, operands, level):
         reads_a, reads_b = DEPENDS_ON_A[gates[i]], DEPENDS_ON_B[gates[i]]
         a = level[operands[0, i]] if reads_a else np.int32(0)
         b = level[operands[1, i]] if reads_b else np.int32(0)
-        level[first + i] = max(a, b) + (1 if reads_a and reads_b else 0)
+        level[first + i] = (a if a > b else b) + (1 if reads_a and reads_b else 0)
 
 
 @njit(cache=True)

@@ -91,7 +91,8 @@ def make(net, gate, a, b):
         net.gates[node] = gate
         net.operands[0, node] = a
         net.operands[1, node] = b
-        net.levels[node] = max(net.levels[a], net.levels[b]) + 1
+        higher = net.levels[a] if net.levels[a] > net.levels[b] else net.levels[b]
+        net.levels[node] = higher + 1
         net.readers[node] = 0
         net.table[slot] = node
     return 2 * node + literal

@@ -12,7 +12,7 @@ and of equal gains the smaller depth. A chain that gains nothing is taken only i
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Int32, UInt8, UInt16
+from jaxtyping import Int32, Int64, UInt8, UInt16
 
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.graph import Graph, readers
@@ -20,7 +20,7 @@ from gatefit.circuit.logic.hashing import dereference, empty_network, find, make
 from gatefit.circuit.logic.literals import FALSE, normal_gate
 from gatefit.circuit.logic.words import gate_of_words
 from gatefit.circuit.passes.assemble import assemble
-from gatefit.circuit.passes.library import library
+from gatefit.circuit.passes.library import MAX_STEPS, library
 from gatefit.circuit.passes.structural import remove_dead
 from gatefit.compiled import njit
 
@@ -37,7 +37,9 @@ def rewrite_cuts(circuit: Circuit) -> Circuit:
     net = empty_network(circuit.inputs, capacity)
     cuts = _empty_cuts(capacity, net.first, CUTS_PER_NODE)
     count = readers(graph, outputs >> 1)
-    literals = _rewrite(net, cuts, library(), graph.gates, graph.operands, outputs, count)
+    became = np.empty(graph.nodes, np.int64)
+    _rewrite(net, cuts, library(), graph.gates, graph.operands, count, became)
+    literals = became[outputs >> 1] ^ (outputs & 1)
     made = slice(net.first, int(net.used[0]))
     live = net.readers[made] > 0
     number = np.arange(net.used[0], dtype=np.int32)
@@ -49,10 +51,9 @@ def rewrite_cuts(circuit: Circuit) -> Circuit:
 
 
 @njit(cache=True)
-def _rewrite(net, cuts, chains, gates, operands, outputs, count):
-    """Fill ``net``; the outputs' literals in it. ``count`` are the readers of every node."""
+def _rewrite(net, cuts, chains, gates, operands, count, literals):
+    """Fill ``net`` and ``literals``, which say what each node has become. ``count`` are the readers of every node."""
     first = net.first
-    literals = np.empty(first + len(gates), np.int64)
     for node in range(first):
         literals[node] = 2 * node
         net.readers[node] = count[node]
@@ -60,13 +61,13 @@ def _rewrite(net, cuts, chains, gates, operands, outputs, count):
         if count[first + i] == 0:
             literals[first + i] = FALSE
             continue
-        below = operands[0, i], operands[1, i]
-        literal = make(net, np.int64(gates[i]), literals[below[0]], literals[below[1]])
+        a, b = literals[operands[0, i]], literals[operands[1, i]]
+        literal = make(net, np.int64(gates[i]), a, b)
         fresh = net.readers[literal >> 1] == 0 and literal >> 1 >= first
         _add_cuts(net, cuts, literal >> 1)
         reference(net, literal >> 1, count[first + i])
-        for k in range(2):
-            dereference(net, literals[below[k]] >> 1, np.int64(1))
+        dereference(net, a >> 1, np.int64(1))
+        dereference(net, b >> 1, np.int64(1))
         room = len(net.gates) - net.used[0] - (len(gates) - i) > 8
         if fresh and room:
             better = _improve(net, cuts, chains, literal >> 1)
@@ -75,10 +76,6 @@ def _rewrite(net, cuts, chains, gates, operands, outputs, count):
                 dereference(net, literal >> 1, count[first + i])
                 literal = better ^ (literal & 1)
         literals[first + i] = literal
-    result = np.empty(len(outputs), np.int64)
-    for k in range(len(outputs)):
-        result[k] = literals[outputs[k] >> 1] ^ (outputs[k] & 1)
-    return result
 
 
 @njit(cache=True, inner=True)
@@ -97,13 +94,13 @@ def _improve(net, cuts, chains, node):
             best_cut, best_gain, best_level = np.int64(cut), gain, level
     if best_cut < 0:
         return np.int64(2 * node)
-    values = np.empty(4 + chains.chains.shape[1], np.int64)
-    function = cuts.functions[node, best_cut]
+    values, function = cuts.values, cuts.functions[node, best_cut]
     steps = _start(cuts, chains, node, best_cut, values)
     number = chains.class_of[function]
     for step in range(steps):
-        gate, i, j = chains.chains[number, step]
-        values[4 + step] = make(net, gate, values[i], values[j])
+        gate = chains.chains[number, step, 0]
+        a, b = values[chains.chains[number, step, 1]], values[chains.chains[number, step, 2]]
+        values[4 + step] = make(net, gate, a, b)
         _add_cuts(net, cuts, values[4 + step] >> 1)
     return _result(chains, function, steps, values)
 
@@ -126,7 +123,7 @@ def _result(chains, function, steps, values):
     out = np.int64(chains.inverted[function] >> 4)
     if steps:
         return values[3 + steps] ^ out
-    if function in (0, 0xFFFF):
+    if function == 0 or function == 0xFFFF:
         return np.int64(FALSE) ^ out
     return values[0] ^ out
 
@@ -143,15 +140,14 @@ def _gain(net, cuts, chains, node, cut):
         net.readers[cuts.leaves[node, cut, k]] += 1
     readers = np.int64(net.readers[node])
     saved = dereference(net, node, readers)
-    values = np.empty(4 + chains.chains.shape[1], np.int64)
-    levels = np.zeros(4 + chains.chains.shape[1], np.int64)
+    values, levels = cuts.values, cuts.levels
     steps = _start(cuts, chains, node, cut, values)
     for i in range(4):
         levels[i] = net.levels[values[i] >> 1]
     number = chains.class_of[cuts.functions[node, cut]]
     for step in range(steps):
-        gate, i, j = chains.chains[number, step]
-        levels[4 + step] = max(levels[i], levels[j]) + 1
+        gate, i, j = chains.chains[number, step, 0], chains.chains[number, step, 1], chains.chains[number, step, 2]
+        levels[4 + step] = (levels[i] if levels[i] > levels[j] else levels[j]) + 1
         values[4 + step] = _UNKNOWN
         exists = False
         if values[i] != _UNKNOWN and values[j] != _UNKNOWN:
@@ -180,12 +176,15 @@ _LEAVES: Final = 4
 
 
 class _Cuts(NamedTuple):
-    """Cut 0 of a node is the node itself; unused leaves hold no meaning."""
+    """Cut 0 of a node is the node itself; unused leaves hold no meaning. The last three are scratch."""
 
     number: UInt8[np.ndarray, " capacity"]
     sizes: UInt8[np.ndarray, "capacity cuts"]
     leaves: Int32[np.ndarray, "capacity cuts 4"]
     functions: UInt16[np.ndarray, "capacity cuts"]
+    union: Int32[np.ndarray, "4"]
+    values: Int64[np.ndarray, "11"]
+    levels: Int64[np.ndarray, "11"]
 
 
 def _empty_cuts(capacity: int, first: int, limit: int) -> _Cuts:
@@ -195,6 +194,9 @@ def _empty_cuts(capacity: int, first: int, limit: int) -> _Cuts:
         sizes=np.zeros((capacity, limit), np.uint8),
         leaves=np.zeros((capacity, limit, _LEAVES), np.int32),
         functions=np.zeros((capacity, limit), np.uint16),
+        union=np.zeros(_LEAVES, np.int32),
+        values=np.zeros(_LEAVES + MAX_STEPS, np.int64),
+        levels=np.zeros(_LEAVES + MAX_STEPS, np.int64),
     )
     cuts.number[:first] = 1
     cuts.sizes[:first, 0] = 1
@@ -214,12 +216,12 @@ _EXCHANGE_MASKS = np.array(
 
 
 @njit(cache=True, inner=True)
-def _spread(function, leaves, size, union):
-    """The function of ``leaves`` as a function of the larger, also ascending ``union``."""
-    j = _LEAVES
-    for i in range(size - 1, -1, -1):
+def _spread(cuts, node, cut, union):
+    """The function of a cut's leaves as a function of the larger, also ascending ``union``."""
+    function, j = np.int64(cuts.functions[node, cut]), _LEAVES
+    for i in range(np.int64(cuts.sizes[node, cut]) - 1, -1, -1):
         j -= 1
-        while union[j] != leaves[i]:
+        while union[j] != cuts.leaves[node, cut, i]:
             j -= 1
         if j > i:
             shift = (1 << j) - (1 << i)
@@ -271,7 +273,7 @@ def _dominated(cuts, node, used, union, size):
 @njit(cache=True, inner=True)
 def _find_cuts(cuts, node, gate, p, q):
     """Fill in the cuts of a new gate g(p, q); those of p and q are there already."""
-    union = np.empty(_LEAVES, np.int32)
+    union = cuts.union
     cuts.sizes[node, 0] = 1
     cuts.leaves[node, 0, 0] = node
     cuts.functions[node, 0] = 0xAAAA
@@ -284,8 +286,7 @@ def _find_cuts(cuts, node, gate, p, q):
             size = _merge(cuts, p, u, q, v, union)
             if size > _LEAVES or _dominated(cuts, node, used, union, size):
                 continue
-            x = _spread(np.int64(cuts.functions[p, u]), cuts.leaves[p, u], cuts.sizes[p, u], union)
-            y = _spread(np.int64(cuts.functions[q, v]), cuts.leaves[q, v], cuts.sizes[q, v], union)
+            x, y = _spread(cuts, p, u, union), _spread(cuts, q, v, union)
             cuts.sizes[node, used] = size
             for k in range(_LEAVES):
                 cuts.leaves[node, used, k] = union[k]
