@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
-from numba.core import caching, codegen, compiler, compiler_lock, event, registry, targetconfig, types
+from numba.core import caching, codegen, compiler, compiler_lock, event, registry, targetconfig, types, untyped_passes
 
 # Typed in some versions of numba only, and there not in full.
 _config: Any = numba.config
@@ -32,6 +32,7 @@ _Compiler: Any = compiler.Compiler
 _compiler_lock: Any = compiler_lock.global_compiler_lock
 _Function: Any = types.Function
 _ConfigStack: Any = targetconfig.ConfigStack
+_FOR_CLOSURES: Any = {untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction}
 
 
 class _Cache(_FunctionCache):  # type: ignore[misc]
@@ -144,16 +145,28 @@ def is_compiled(dispatcher: Any) -> bool:
     return any(part.serves(processor) for part in cache.parts)
 
 
-def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(
+    *, cache: bool = False, inner: bool = False, plain: bool = False, views: bool = False, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with these options; ``cache`` keeps the machine code where a folder can be written.
 
     ``inner`` functions are called by kernels, and only become machine code as a part of them: what else they would
     need, half of the time that compiling them takes, is made when Python calls one. They are kept with the kernels.
+    They make no arrays, and return none unless they say ``views``: so nobody counts references, which is a third of
+    the code that LLVM is given.
+
+    ``plain`` kernels make and return none either, and are loops over numbers and arrays, without arithmetic of whole
+    arrays, functions in functions, branches on types or places in tuples of several types, which are taken apart at
+    once instead: the steps of numba that look for these are left out.
     """
     # Nobody hands kernels to C.
-    options = {"no_cfunc_wrapper": True, **options}
+    options = {"no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler if inner else _KernelCompiler, **options}
     if inner:
-        options |= {"no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
+        options["no_cpython_wrapper"] = True
+    if (inner or plain) and not views:
+        options["_nrt"] = False
+    if plain:
+        options["no_rewrites"] = True
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(**options)(function)
@@ -238,8 +251,20 @@ class _Part(_Library):  # type: ignore[misc]
         self._finalized = True
 
 
-class _InnerCompiler(_Compiler):  # type: ignore[misc]
-    """numba's compiler up to where machine code is made."""
+class _KernelCompiler(_Compiler):  # type: ignore[misc]
+    """numba's compiler, without what plain kernels have no need of."""
+
+    def define_pipelines(self) -> Any:
+        """Its passes."""
+        managers = super().define_pipelines()
+        if self.state.flags.no_rewrites:
+            for manager in managers:
+                manager.passes = [each for each in manager.passes if each[0] not in _FOR_CLOSURES]
+        return managers
+
+
+class _InnerCompiler(_KernelCompiler):
+    """The same up to where machine code is made."""
 
     def compile_extra(self, function: Any) -> Any:
         """LLVM's form of a function, known to the functions that call it."""
@@ -247,6 +272,9 @@ class _InnerCompiler(_Compiler):  # type: ignore[misc]
         state.flags.no_compile = True
         state.library = _Part(state.targetctx.codegen(), function.__qualname__)
         result = super().compile_extra(function)._replace(entry_point=object())
+        returned = state.targetctx.data_model_manager[result.signature.return_type]
+        if not state.flags.nrt and returned.contains_nrt_meminfo():
+            raise TypeError(f"{function.__qualname__} returns an array, whose references nobody counts; say views=True")
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 

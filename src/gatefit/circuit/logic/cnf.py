@@ -75,7 +75,7 @@ def gate_clauses(
     return literals
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _write_gates(gates, order, operands, results, literals):
     """Gate by gate in the order of their kinds, and for each kind clause by clause: certificates depend on it."""
     at, end = 0, 0
@@ -163,7 +163,7 @@ def _write_clauses(literals, buffer):
     return at
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _read_clauses(text, variables, literals):
     """Return how many numbers were read and, if the text is malformed, the number of the first bad line."""
     at, count, line, fresh = 0, 0, 1, True

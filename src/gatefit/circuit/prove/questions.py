@@ -141,7 +141,7 @@ class WholeCones:
             self.solver.delete()
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _unloaded_below(node, other, inputs, reads, loaded, found):
     """Write the gates below two nodes that are not marked as loaded, which they are from now on; their number."""
     at, count = 0, 0

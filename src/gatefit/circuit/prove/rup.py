@@ -61,7 +61,7 @@ def find_flaw(cnf: Cnf, proof: Int32[np.ndarray, " literals"]) -> str | None:
     return f"step {step + 1 - cnf.clauses} of the proof does not follow by unit propagation"
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _propagate(done, size, trail, value, pool, start, watch_head, watch_next, deleted):
     """Propagate trail[done:size]; return (conflict, new size). ``value[literal]`` is 1: true, -1: false, 0: open."""
     while done < size:
@@ -102,7 +102,7 @@ def _propagate(done, size, trail, value, pool, start, watch_head, watch_next, de
     return False, size
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _check_steps(
     numbers, formula, delete, pool, start, deleted, watch_next, watch_head, value, seen, trail, bucket_next, buckets
 ):

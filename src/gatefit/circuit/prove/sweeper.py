@@ -275,7 +275,7 @@ class _Sweep:
         return False
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, group, leaders, steps):
     """Settle nodes by structure from ``order[at]`` on, up to the first one that has candidates to be compared with.
 
@@ -308,7 +308,7 @@ def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, g
     return at, used, False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _write_equality(steps, at, node, literal, helper):
     """Write the steps for node = literal; ``helper`` is a node to split on first, -1 for none."""
     variable, other = node + 1, (literal >> 1) + 1

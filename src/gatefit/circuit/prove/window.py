@@ -23,7 +23,7 @@ DIFFERENT: Final = 0
 OPEN: Final = -1
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _push(heap, size, key):
     """Put a key to the first ``size`` ones, the largest of which is in front."""
     at = size
@@ -33,7 +33,7 @@ def _push(heap, size, key):
     heap[at] = key
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _pop(heap, size):
     """Take the largest of the first ``size`` keys."""
     top, last = heap[0], heap[size - 1]
@@ -49,7 +49,7 @@ def _pop(heap, size):
     return top
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def cut_window(roots, limit, inputs, level, kinds, reads, stamp, visited, values, heap, inner, leaves):
     """Cut out at most ``limit`` gates below two roots, highest first, and try random patterns on the leaves.
 
@@ -106,7 +106,7 @@ def cut_window(roots, limit, inputs, level, kinds, reads, stamp, visited, values
     return gates, free, full, -1
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _propagate(inner, kinds, reads, values, trail, size):
     """Fix what follows, gate by gate, until nothing does; returns (conflict, length of the trail)."""
     changed = True
@@ -146,7 +146,7 @@ def _propagate(inner, kinds, reads, values, trail, size):
     return False, size
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _unjustified(inner, kinds, reads, values):
     """An open operand of a gate whose value its operands do not imply yet; -1 if there is none."""
     for i in range(inner.size):
@@ -163,13 +163,13 @@ def _unjustified(inner, kinds, reads, values):
     return -1
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _literal(node, value):
     """The DIMACS literal that says: node does not have this value."""
     return -node - 1 if value else node + 1
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _refute(node, value, other, other_value, inner, kinds, reads, values, trail, decisions, steps, at, limit):
     """Show that node = value and other = other_value is impossible; returns (answer, steps used, trail used).
 
@@ -224,7 +224,7 @@ def _refute(node, value, other, other_value, inner, kinds, reads, values, trail,
     return OPEN, at, size
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def decide_window(roots, inner, leaves, kinds, reads, values, trail, decisions, ones, steps, limit):
     """Whether two roots are equal (complements, if ``roots[2]`` is one) whatever the leaves are.
 
