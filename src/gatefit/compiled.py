@@ -238,7 +238,19 @@ class _Kernel(_Dispatcher):  # type: ignore[misc]
             return super().compile(signature)
 
 
-class _Part(_Library):  # type: ignore[misc]
+class _Whole(_Library):  # type: ignore[misc]
+    """LLVM's form of a kernel and its parts."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """As numba does, but for functions that are only named: there are ten of them for every other."""
+        module.data_layout = self._codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                manager, builder = self._codegen._function_pass_manager()
+                manager.run(function, builder)
+
+
+class _Part(_Whole):
     """LLVM's form of a function that is linked into others: they optimise it, and make machine code of it."""
 
     def _optimize_final_module(self) -> None:
@@ -253,6 +265,14 @@ class _Part(_Library):  # type: ignore[misc]
 
 class _KernelCompiler(_Compiler):  # type: ignore[misc]
     """numba's compiler, without what plain kernels have no need of."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """A kernel, ready to be called."""
+        state = self.state
+        if state.library is None:
+            state.library = _Whole(state.targetctx.codegen(), function.__qualname__)
+            state.library.enable_object_caching()
+        return super().compile_extra(function)
 
     def define_pipelines(self) -> Any:
         """Its passes."""

@@ -78,7 +78,7 @@ def gate_clauses(
 @njit(cache=True, plain=True)
 def _write_gates(gates, order, operands, results, literals):
     """Gate by gate in the order of their kinds, and for each kind clause by clause: certificates depend on it."""
-    at, end = 0, 0
+    at = end = 0
     while end < order.size:
         start, kind = end, gates[order[end]]
         while end < order.size and gates[order[end]] == kind:

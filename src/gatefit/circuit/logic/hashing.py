@@ -107,7 +107,7 @@ def make(net, gate, a, b):
 @njit(cache=True, inner=True, plain=True)
 def reference(readers, operands, stack, first, node, times):
     """Give a node of a network more readers; returns how many gates came to life."""
-    revived, top = 0, 0
+    revived = top = 0
     before = readers[node]
     readers[node] = before + times
     if before == 0 and times > 0 and node >= first:
@@ -130,7 +130,7 @@ def reference(readers, operands, stack, first, node, times):
 @njit(cache=True, inner=True, plain=True)
 def dereference(readers, operands, stack, first, node, times):
     """Take readers away from a node of a network; returns how many gates died."""
-    died, top = 0, 0
+    died = top = 0
     left = readers[node] - times
     readers[node] = left
     if left == 0 and times > 0 and node >= first:

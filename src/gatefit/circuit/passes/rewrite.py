@@ -236,7 +236,7 @@ def _spread(rows, row, union):
 @njit(cache=True, inner=True, plain=True)
 def _merge(rows, p, q, union):
     """Write the union of the cuts of two rows; its size, or 5 if it has too many leaves."""
-    i, j, size = 0, 0, 0
+    i = j = size = 0
     left, right = rows[p, _SIZE], rows[q, _SIZE]
     while i < left or j < right:
         if size == _LEAVES:

@@ -144,7 +144,7 @@ class WholeCones:
 @njit(cache=True, plain=True)
 def _unloaded_below(node, other, inputs, reads, loaded, found):
     """Write the gates below two nodes that are not marked as loaded, which they are from now on; their number."""
-    at, count = 0, 0
+    at = count = 0
     for k in range(2):
         root = node if k == 0 else other
         if root > inputs and not loaded[root]:

@@ -94,7 +94,8 @@ def _propagate(done, size, trail, value, pool, start, watch_head, watch_next, de
             elif value[other] == -1:
                 return True, size
             else:
-                value[other], value[other ^ 1] = 1, -1
+                value[other] = 1
+                value[other ^ 1] = -1
                 trail[size] = other
                 size += 1
                 before = watch
@@ -161,13 +162,14 @@ def _check_steps(
                     satisfied = True  # by a fixed literal: the clause follows, and says nothing new
                     break
                 if value[literal] == 0:
-                    value[literal], value[literal ^ 1] = -1, 1
+                    value[literal] = -1
+                    value[literal ^ 1] = 1
                     trail[size] = literal ^ 1
                     size += 1
             if not satisfied:
                 conflict, size = _propagate(fixed, size, trail, value, pool, start, watch_head, watch_next, deleted)
             for i in range(fixed, size):
-                value[trail[i]], value[trail[i] ^ 1] = 0, 0
+                value[trail[i]] = value[trail[i] ^ 1] = 0
             if not (satisfied or conflict):
                 return step
         if satisfied:
@@ -185,7 +187,8 @@ def _check_steps(
         if open_literals == 1:
             literal = pool[first]
             if value[literal] == 0:
-                value[literal], value[literal ^ 1] = 1, -1
+                value[literal] = 1
+                value[literal ^ 1] = -1
                 trail[fixed] = literal
                 conflict, fixed = _propagate(
                     fixed, fixed + 1, trail, value, pool, start, watch_head, watch_next, deleted

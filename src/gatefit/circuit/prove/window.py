@@ -116,7 +116,7 @@ def _propagate(inner, kinds, reads, values, trail, size):
             node = inner[i]
             a, b = reads[0, node], reads[1, node]
             x, y, z, kind = values[a], values[b], values[node], kinds[node]
-            rows, can_a, can_b, can_n = 0, 0, 0, 0
+            rows = can_a = can_b = can_n = 0
             for row in range(4):
                 p, q = row >> 1, row & 1
                 r = kind >> (3 - row) & 1
