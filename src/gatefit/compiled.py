@@ -19,7 +19,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
-from numba.core import caching, codegen, compiler, compiler_lock, event, registry, targetconfig, types, untyped_passes
+from numba.core import (
+    caching,
+    codegen,
+    compiler,
+    compiler_lock,
+    event,
+    registry,
+    targetconfig,
+    typed_passes,
+    types,
+    untyped_passes,
+)
 
 # Typed in some versions of numba only, and there not in full.
 _config: Any = numba.config
@@ -32,7 +43,17 @@ _Compiler: Any = compiler.Compiler
 _compiler_lock: Any = compiler_lock.global_compiler_lock
 _Function: Any = types.Function
 _ConfigStack: Any = targetconfig.ConfigStack
-_FOR_CLOSURES: Any = {untyped_passes.InlineClosureLikes, untyped_passes.MakeFunctionToJitFunction}
+_NOT_FOR_PLAIN: Final[frozenset[Any]] = frozenset(
+    {
+        untyped_passes.WithLifting,
+        untyped_passes.InlineClosureLikes,
+        untyped_passes.MakeFunctionToJitFunction,
+        untyped_passes.InlineInlinables,
+        untyped_passes.LiteralUnroll,
+        untyped_passes.LiteralPropagationSubPipelinePass,
+        typed_passes.InlineOverloads,
+    }
+)
 
 
 class _Cache(_FunctionCache):  # type: ignore[misc]
@@ -238,23 +259,15 @@ class _Kernel(_Dispatcher):  # type: ignore[misc]
             return super().compile(signature)
 
 
-class _Whole(_Library):  # type: ignore[misc]
-    """LLVM's form of a kernel and its parts."""
+class _Part(_Library):  # type: ignore[misc]
+    """LLVM's form of a function that is linked into others, which make machine code of it."""
 
-    def _optimize_functions(self, module: Any) -> None:
-        """As numba does, but for functions that are only named: there are ten of them for every other."""
-        module.data_layout = self._codegen._data_layout
-        for function in module.functions:
-            if not function.is_declaration:
-                manager, builder = self._codegen._function_pass_manager()
-                manager.run(function, builder)
-
-
-class _Part(_Whole):
-    """LLVM's form of a function that is linked into others: they optimise it, and make machine code of it."""
+    plain = False
 
     def _optimize_final_module(self) -> None:
-        """Left to those who link it."""
+        """Plain ones: by who links them. Kernels of long loops are faster if their parts were good before."""
+        if not self.plain:
+            super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
         """Ready to be linked, which is all."""
@@ -266,20 +279,12 @@ class _Part(_Whole):
 class _KernelCompiler(_Compiler):  # type: ignore[misc]
     """numba's compiler, without what plain kernels have no need of."""
 
-    def compile_extra(self, function: Any) -> Any:
-        """A kernel, ready to be called."""
-        state = self.state
-        if state.library is None:
-            state.library = _Whole(state.targetctx.codegen(), function.__qualname__)
-            state.library.enable_object_caching()
-        return super().compile_extra(function)
-
     def define_pipelines(self) -> Any:
         """Its passes."""
         managers = super().define_pipelines()
         if self.state.flags.no_rewrites:
             for manager in managers:
-                manager.passes = [each for each in manager.passes if each[0] not in _FOR_CLOSURES]
+                manager.passes = [each for each in manager.passes if each[0] not in _NOT_FOR_PLAIN]
         return managers
 
 
@@ -291,6 +296,7 @@ class _InnerCompiler(_KernelCompiler):
         state = self.state
         state.flags.no_compile = True
         state.library = _Part(state.targetctx.codegen(), function.__qualname__)
+        state.library.plain = state.flags.no_rewrites
         result = super().compile_extra(function)._replace(entry_point=object())
         returned = state.targetctx.data_model_manager[result.signature.return_type]
         if not state.flags.nrt and returned.contains_nrt_meminfo():
@@ -311,8 +317,7 @@ class _Inner(_Dispatcher):  # type: ignore[misc]
     def __call__(self, *arguments: Any) -> Any:
         if self._from_python is None:
             options = {**self.targetoptions, "no_cpython_wrapper": False}
-            for name in ("nopython", "pipeline_class"):
-                options.pop(name, None)
+            options.pop("nopython", None)
             self._from_python = numba.njit(**options)(self.py_func)
         return self._from_python(*arguments)
 

@@ -118,8 +118,8 @@ def _rewrite(net, cuts, recipes, gates, operands, count, literals):
         fresh = readers[node] == 0 and node >= first
         _find_cuts(net, cuts, node)
         reference(readers, own, stack, first, node, count[first + i])
-        dereference(readers, own, stack, first, a >> 1, np.int64(1))
-        dereference(readers, own, stack, first, b >> 1, np.int64(1))
+        for k in range(2):  # a loop, as LLVM copies what is called wherever that is
+            dereference(readers, own, stack, first, (a if k else b) >> 1, np.int64(1))
         room = len(readers) - net.used[0] - (len(gates) - i) > 8
         if fresh and room:
             better = _improve(net, cuts, recipes, node)
