@@ -262,11 +262,12 @@ class _Kernel(_Dispatcher):  # type: ignore[misc]
 class _Part(_Library):  # type: ignore[misc]
     """LLVM's form of a function that is linked into others, which make machine code of it."""
 
-    plain = False
+    left = False
+    """To be optimised by who links it."""
 
     def _optimize_final_module(self) -> None:
-        """Plain ones: by who links them. Kernels of long loops are faster if their parts were good before."""
-        if not self.plain:
+        """Where that pays: kernels of long loops are faster if what they call was optimised by itself before."""
+        if not self.left:
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
@@ -296,7 +297,7 @@ class _InnerCompiler(_KernelCompiler):
         state = self.state
         state.flags.no_compile = True
         state.library = _Part(state.targetctx.codegen(), function.__qualname__)
-        state.library.plain = state.flags.no_rewrites
+        state.library.left = state.flags.no_rewrites or state.flags.forceinline
         result = super().compile_extra(function)._replace(entry_point=object())
         returned = state.targetctx.data_model_manager[result.signature.return_type]
         if not state.flags.nrt and returned.contains_nrt_meminfo():
