@@ -171,10 +171,10 @@ def njit(
 ) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with these options; ``cache`` keeps the machine code where a folder can be written.
 
-    ``inner`` functions are called by kernels, and only become machine code as a part of them: what else they would
-    need, half of the time that compiling them takes, is made when Python calls one. They are kept with the kernels.
-    They make no arrays, and return none unless they say ``views``: so nobody counts references, which is a third of
-    the code that LLVM is given.
+    ``inner`` functions are called by kernels, and only become machine code as a part of them: what Python would need
+    to call one is made when Python does. They are kept with the kernels.
+    They make no arrays, and return none unless they say ``views``: so nobody counts references, which is a quarter
+    of the code that LLVM is given.
 
     ``plain`` kernels make and return none either, and are loops over numbers and arrays, without arithmetic of whole
     arrays, functions in functions, branches on types or places in tuples of several types, which are taken apart at
@@ -232,7 +232,7 @@ class _Resolutions:
 
 @contextmanager
 def _at_once(context: Any) -> Iterator[None]:
-    """What numba does inside takes two thirds of its time, for the same machine code.
+    """What numba does inside takes a fifth less time, for the same machine code.
 
     It makes millions of small objects that live until it is done: looking through them for garbage waits till then.
     """
