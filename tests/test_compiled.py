@@ -153,6 +153,85 @@ def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path):
     assert list((tmp_path / "cache").rglob("*.nb?")) == []
 
 
+PARTS = """
+import numpy as np
+from gatefit.compiled import njit
+
+@njit(inner=True)
+def twice(values):
+    return (values + values)[0]
+
+@njit(inner=True)
+def tail(values):
+    return values[1:], 1
+
+@njit(inner=True, views=True)
+def rest(values):
+    return values[1:]
+
+@njit(inner=True)
+def first(values):
+    return values[0]
+
+@njit(cache=True)
+def through_a_view(values):
+    return rest(values)[0] + first(values)
+
+@njit(cache=True)
+def through_nobodys(values):
+    return tail(values)[0][0]
+
+@njit(cache=True)
+def through_a_sum(values):
+    return twice(values)
+
+@njit(cache=True, plain=True)
+def places(values, found):
+    count = 0
+    for i in range(values.size):
+        if first(values) < values[i]:
+            found[count] = i
+            count += 1
+    return count
+"""
+
+
+def test_what_kernels_call_is_kept_with_them_and_python_can_call_it_too(tmp_path):
+    (tmp_path / "parts.py").write_text(PARTS)
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = """
+    import gc
+    import numpy as np
+    import parts
+    values, found = np.array([3, 5, 1, 7]), np.zeros(4, np.int64)
+    for _ in range(1000):
+        assert parts.through_a_view(values) == 8
+    print(parts.places(values, found), found.tolist(), parts.first(values), gc.isenabled())
+    print([sum(kernel.stats.cache_hits.values()) for kernel in (parts.through_a_view, parts.places)])
+    """
+    shown = "2 [1, 3, 0, 0] 3 True\n"
+    assert run(code, environment) == shown + "[0, 0]\n"
+    kept = {path.name.split("-")[0] for path in (tmp_path / "cache").rglob("*.nbi")}
+    assert kept == {"parts.through_a_view", "parts.places"}
+    assert run(code, environment) == shown + "[1, 1]\n"
+
+
+@pytest.mark.parametrize(("kernel", "said"), [("through_nobodys", "tail returns an array"), ("through_a_sum", "NRT")])
+def test_inner_functions_that_make_or_return_arrays_are_refused(tmp_path, kernel, said):
+    (tmp_path / "parts.py").write_text(PARTS)
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = f"""
+    import gc, re
+    import numpy as np
+    import parts
+    try:
+        parts.{kernel}(np.arange(3))
+    except Exception as error:
+        print(bool(re.search({said!r}, str(error))), gc.isenabled())
+    """
+    assert run(code, environment) == "True True\n"
+
+
 def test_every_kernel_is_defined_through_one_place():
     found = [
         path.relative_to(ROOT).as_posix()

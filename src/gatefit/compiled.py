@@ -10,6 +10,7 @@ file system, ends a call whose machine code it cannot store, and does not read a
 kernel is decorated with the ``njit`` of this module instead.
 """
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
-from numba.core import caching, event, registry
+from numba.core import (
+    caching,
+    codegen,
+    compiler,
+    compiler_lock,
+    event,
+    registry,
+    targetconfig,
+    typed_passes,
+    types,
+    untyped_passes,
+)
 
 # Typed in some versions of numba only, and there not in full.
 _config: Any = numba.config
@@ -26,6 +38,22 @@ _event: Any = event
 _Dispatcher: Any = registry.CPUDispatcher
 _FunctionCache: Any = caching.FunctionCache
 _CompileResultCacheImpl: Any = caching.CompileResultCacheImpl
+_Library: Any = codegen.JITCodeLibrary
+_Compiler: Any = compiler.Compiler
+_compiler_lock: Any = compiler_lock.global_compiler_lock
+_Function: Any = types.Function
+_ConfigStack: Any = targetconfig.ConfigStack
+_NOT_FOR_PLAIN: Final[frozenset[Any]] = frozenset(
+    {
+        untyped_passes.WithLifting,
+        untyped_passes.InlineClosureLikes,
+        untyped_passes.MakeFunctionToJitFunction,
+        untyped_passes.InlineInlinables,
+        untyped_passes.LiteralUnroll,
+        untyped_passes.LiteralPropagationSubPipelinePass,
+        typed_passes.InlineOverloads,
+    }
+)
 
 
 class _Cache(_FunctionCache):  # type: ignore[misc]
@@ -138,34 +166,154 @@ def is_compiled(dispatcher: Any) -> bool:
     return any(part.serves(processor) for part in cache.parts)
 
 
-def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(
+    *, cache: bool = False, inner: bool = False, plain: bool = False, views: bool = False, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` with these options; ``cache`` keeps the machine code where a folder can be written.
 
-    ``inner`` functions are called by kernels: what Python would need to call them, a fifth of the time that compiling
-    them takes, is made when Python does.
+    ``inner`` functions are called by kernels, and only become machine code as a part of them: what Python would need
+    to call one is made when Python does. They are kept with the kernels.
+    They make no arrays, and return none unless they say ``views``: so nobody counts references, which is a quarter
+    of the code that LLVM is given.
+
+    ``plain`` kernels make and return none either, and are loops over numbers and arrays, without arithmetic of whole
+    arrays, functions in functions, branches on types or places in tuples of several types, which are taken apart at
+    once instead: the steps of numba that look for these are left out.
     """
     # Nobody hands kernels to C.
-    options = {"no_cfunc_wrapper": True, **options}
+    options = {"no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler if inner else _KernelCompiler, **options}
     if inner:
         options["no_cpython_wrapper"] = True
+    if (inner or plain) and not views:
+        options["_nrt"] = False
+    if plain:
+        options["no_rewrites"] = True
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(**options)(function)
         if dispatcher is function:  # as it is with NUMBA_DISABLE_JIT
             return function
-        if inner:
-            dispatcher.__class__ = _Inner
-        if cache:
+        dispatcher.__class__ = _Inner if inner else _Kernel
+        if cache and not inner:
             dispatcher._cache = _Caches(function)
         return dispatcher
 
     return compiled
 
 
+class _Resolutions:
+    """What numba finds when it asks which of its functions serves an operation on certain types.
+
+    It asks for every operation, and again whenever the types of a kernel become clearer, and tries one implementation
+    after the other each time. Here the first answer stands, for as long as one kernel (its flags) is compiled.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._resolve = context.resolve_function_type
+        self._found: dict[Any, Any] = {}
+        self._flags: dict[int, Any] = {}
+
+    def __call__(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        flags = _ConfigStack.top_or_none()
+        if keywords or flags is None or type(function) is not _Function:
+            return self._resolve(function, arguments, keywords)
+        self._flags[id(flags)] = flags  # kept, so that no others get its number
+        key = id(flags), function, *arguments
+        if key in self._found:
+            signature, implementation = self._found[key]
+            # A kernel that was compiled meanwhile has left its own, of other flags.
+            function._impl_keys[signature.args] = implementation
+            return signature
+        signature = self._resolve(function, arguments, keywords)
+        if signature is not None:
+            self._found[key] = signature, function.get_impl_key(signature)
+        return signature
+
+
+@contextmanager
+def _at_once(context: Any) -> Iterator[None]:
+    """What numba does inside takes a fifth less time, for the same machine code.
+
+    It makes millions of small objects that live until it is done: looking through them for garbage waits till then.
+    """
+    with _compiler_lock:
+        collects = gc.isenabled()
+        gc.disable()
+        context.resolve_function_type = _Resolutions(context)
+        try:
+            yield
+        finally:
+            del context.resolve_function_type
+            if collects:
+                gc.enable()
+
+
+class _Kernel(_Dispatcher):  # type: ignore[misc]
+    """A function that Python calls."""
+
+    def compile(self, signature: Any) -> Any:
+        """Machine code for these types."""
+        if "resolve_function_type" in vars(self.typingctx):  # as a part of another one
+            return super().compile(signature)
+        with _at_once(self.typingctx):
+            return super().compile(signature)
+
+
+class _Part(_Library):  # type: ignore[misc]
+    """LLVM's form of a function that is linked into others, which make machine code of it."""
+
+    left = False
+    """To be optimised by who links it."""
+
+    def _optimize_final_module(self) -> None:
+        """Where that pays: kernels of long loops are faster if what they call was optimised by itself before."""
+        if not self.left:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        """Ready to be linked, which is all."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _KernelCompiler(_Compiler):  # type: ignore[misc]
+    """numba's compiler, without what plain kernels have no need of."""
+
+    def define_pipelines(self) -> Any:
+        """Its passes."""
+        managers = super().define_pipelines()
+        if self.state.flags.no_rewrites:
+            for manager in managers:
+                manager.passes = [each for each in manager.passes if each[0] not in _NOT_FOR_PLAIN]
+        return managers
+
+
+class _InnerCompiler(_KernelCompiler):
+    """The same up to where machine code is made."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """LLVM's form of a function, known to the functions that call it."""
+        state = self.state
+        state.flags.no_compile = True
+        state.library = _Part(state.targetctx.codegen(), function.__qualname__)
+        state.library.left = state.flags.no_rewrites or state.flags.forceinline
+        result = super().compile_extra(function)._replace(entry_point=object())
+        returned = state.targetctx.data_model_manager[result.signature.return_type]
+        if not state.flags.nrt and returned.contains_nrt_meminfo():
+            raise TypeError(f"{function.__qualname__} returns an array, whose references nobody counts; say views=True")
+        state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+
 class _Inner(_Dispatcher):  # type: ignore[misc]
     """A function without a way in from Python, but for this one."""
 
     _from_python: Any = None
+
+    def add_overload(self, result: Any) -> None:
+        """For callers that are compiled, and not for Python."""
+        self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *arguments: Any) -> Any:
         if self._from_python is None:

@@ -180,10 +180,11 @@ def test_structural_hashing_keeps_every_gate_once(circuit):
     assert np.array_equal(values_of(shared)[:, found >> 1] ^ (found & 1).astype(bool), values_of(graph))
     assert np.array_equal(net.levels[:used], levels(shared))
     outputs = np.array([literals[node] >> 1 for node in circuit.outputs + 1], np.int32)
-    revived = sum(reference(net, node, 1) for node in outputs)
+    arrays = net.readers, net.operands, net.stack, net.first
+    revived = sum(reference(*arrays, node, 1) for node in outputs)
     assert np.array_equal(net.readers[:used], readers(shared, outputs))
     assert revived == np.count_nonzero(net.readers[net.first : used])
-    assert sum(dereference(net, node, 1) for node in outputs) == revived
+    assert sum(dereference(*arrays, node, 1) for node in outputs) == revived
     assert not net.readers.any()
 
 

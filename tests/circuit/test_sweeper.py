@@ -153,7 +153,10 @@ def test_small_windows_are_decided_with_a_proof_or_an_example():
             if node == other:
                 continue
             roots, limit = np.array([node, other, inverted], np.int32), int(rng.choice([1, 64]))
-            answer, used = decide_window(roots, inner, leaves, kinds, reads, branch, trail, ones, steps, limit)
+            decisions = np.zeros((gates + 1, 3), np.int64)
+            answer, used = decide_window(
+                roots, inner, leaves, kinds, reads, branch, trail, decisions, ones, steps, limit
+            )
             answers[answer] += 1
             assert branch.tolist() == [0] + [-1] * (nodes - 1)
             if answer == EQUAL:

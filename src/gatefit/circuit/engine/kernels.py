@@ -174,7 +174,7 @@ count_rows_512, count_rows_64 = _count_rows(8), _count_rows(1)
 _SPREAD = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.uint8).view(np.uint64).ravel()
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _exchange(words, step, shift, mask):  # type: ignore[no-untyped-def]
     for i in range(8):
         if not i & step:
@@ -185,7 +185,7 @@ def _exchange(words, step, shift, mask):  # type: ignore[no-untyped-def]
                 upper[k] ^= swap << shift
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _transpose_bytes(words):  # type: ignore[no-untyped-def]
     """Each column of eight words as an 8 x 8 matrix of bytes, transposed in place."""
     _exchange(words, 1, np.uint64(8), np.uint64(0x00FF_00FF_00FF_00FF))
@@ -193,7 +193,7 @@ def _transpose_bytes(words):  # type: ignore[no-untyped-def]
     _exchange(words, 4, np.uint64(32), np.uint64(0x0000_0000_FFFF_FFFF))
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _pack(bits, first, samples, rows, staging, seen):  # type: ignore[no-untyped-def]
     """Samples as rows; missing samples are 0. Every byte is ORed into ``seen``, to notice values above 1."""
     inputs, used = bits.shape[1], -(-samples // 64)
@@ -220,7 +220,7 @@ def _pack(bits, first, samples, rows, staging, seen):  # type: ignore[no-untyped
     rows[:inputs, used:] = 0
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _unpack(rows, slots, flips, first, samples, staging, out):  # type: ignore[no-untyped-def]
     """Rows as one byte per sample and output."""
     lines, words = staging
@@ -234,7 +234,7 @@ def _unpack(rows, slots, flips, first, samples, staging, out):  # type: ignore[n
                 sample[i] = (line[i] >> shift) & 1
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _fill(source, first, samples, rows, staging, seen):  # type: ignore[no-untyped-def]
     """The input rows of one block, from bytes, or from rows that are packed already."""
     bits, words = source
@@ -248,7 +248,7 @@ def _fill(source, first, samples, rows, staging, seen):  # type: ignore[no-untyp
                 rows[i, k] = line[i]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _evaluate(program, rows):  # type: ignore[no-untyped-def]
     code, operations, ends = program
     begin, wide = np.int64(0), rows.shape[1] == 8
@@ -260,7 +260,7 @@ def _evaluate(program, rows):  # type: ignore[no-untyped-def]
         begin = ends[run]
 
 
-@njit(cache=True, nogil=True, inner=True)
+@njit(cache=True, nogil=True, inner=True, plain=True)
 def _count(rows, chunks, flips, begin, end, multiplier, samples, memory):  # type: ignore[no-untyped-def]
     """Adds to ``totals`` how many of the rows of chunks ``begin`` to ``end`` are one, per sample, times a number."""
     planes, plane_bytes, counts, spread, totals = memory
@@ -289,7 +289,7 @@ def _count(rows, chunks, flips, begin, end, multiplier, samples, memory):  # typ
             totals[s] += multiplier * (np.int64(counts[s]) << low)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def group_sums(  # type: ignore[no-untyped-def]
     source, begin, end, program, counting, memory, counters, best, scores, classes
 ):
@@ -297,7 +297,8 @@ def group_sums(  # type: ignore[no-untyped-def]
     chunks, flips, ends, multipliers, segment_ends, base = counting
     rows, staging, seen = memory
     counting_memory, maxima, winners = counters
-    totals, block = counting_memory[4], 64 * rows.shape[1]
+    _, _, _, _, totals = counting_memory
+    block = 64 * rows.shape[1]
     for first in range(begin, end, block):
         samples = min(block, end - first)
         _fill(source, first, samples, rows, staging, seen)
@@ -327,7 +328,7 @@ def group_sums(  # type: ignore[no-untyped-def]
                 classes[first + s] = winners[s]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def linear_scores(  # type: ignore[no-untyped-def]
     source, begin, end, program, outputs, linear, memory, accumulators, scores
 ):
@@ -356,7 +357,7 @@ def linear_scores(  # type: ignore[no-untyped-def]
                 scores[first + s, k] = totals[k, s]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, plain=True)
 def output_bits(source, begin, end, program, outputs, memory, out_staging, out):  # type: ignore[no-untyped-def]
     """The output bits of samples ``begin`` to ``end``, one byte each."""
     slots, flips = outputs

@@ -16,8 +16,10 @@ from gatefit.circuit.ir import Circuit
 from gatefit.gates import TRUTH_TABLES
 
 SECONDS_A_WORD: Final = 2e-8
+SECONDS_A_BIT: Final = 5e-9
 SECONDS_A_STRETCH: Final = 5e-5
-"""What a word of a gate and a stretch of gates cost, about; enough to say when compiling pays."""
+"""What a word of a gate, a bit that is packed or unpacked and added up, and a stretch of gates cost, about; enough to
+say when compiling pays."""
 
 _WORDS_AT_A_TIME: Final = 1 << 18
 """Of all nodes together: 2 MB, which caches hold."""
@@ -54,9 +56,9 @@ def stretches(circuit: Circuit, most: int) -> Int64[np.ndarray, " stretches_1"] 
 
 
 def cost(circuit: Circuit, edges: Int64[np.ndarray, " stretches_1"], samples: int) -> float:
-    """About how many seconds ``outputs`` takes."""
-    words = -(-samples // 64)
-    return SECONDS_A_WORD * words * (circuit.nodes + len(circuit.outputs)) + SECONDS_A_STRETCH * len(edges)
+    """About how many seconds ``outputs`` and the readout's sums of them take."""
+    words, bits = -(-samples // 64), samples * (circuit.inputs + len(circuit.outputs))
+    return SECONDS_A_WORD * words * circuit.nodes + SECONDS_A_BIT * bits + SECONDS_A_STRETCH * len(edges)
 
 
 def outputs(

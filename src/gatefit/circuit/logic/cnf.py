@@ -75,22 +75,29 @@ def gate_clauses(
     return literals
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _write_gates(gates, order, operands, results, literals):
     """Gate by gate in the order of their kinds, and for each kind clause by clause: certificates depend on it."""
-    at, end = 0, 0
+    at = end = 0
     while end < order.size:
         start, kind = end, gates[order[end]]
         while end < order.size and gates[order[end]] == kind:
             end += 1
-        for signs in _SIGNS[kind]:
-            if not signs.any():
+        for row in range(_SIGNS.shape[1]):
+            of_a, of_b, of_n = _SIGNS[kind, row, 0], _SIGNS[kind, row, 1], _SIGNS[kind, row, 2]
+            if of_a == 0 and of_b == 0 and of_n == 0:
                 break
-            for i in order[start:end]:
-                for sign, variable in zip(signs, (operands[0, i], operands[1, i], results[i])):  # noqa: B905
-                    if sign:
-                        literals[at] = sign * variable
-                        at += 1
+            for k in range(start, end):
+                i = order[k]
+                if of_a:
+                    literals[at] = of_a * operands[0, i]
+                    at += 1
+                if of_b:
+                    literals[at] = of_b * operands[1, i]
+                    at += 1
+                if of_n:
+                    literals[at] = of_n * results[i]
+                    at += 1
                 literals[at] = 0
                 at += 1
 
@@ -156,7 +163,7 @@ def _write_clauses(literals, buffer):
     return at
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _read_clauses(text, variables, literals):
     """Return how many numbers were read and, if the text is malformed, the number of the first bad line."""
     at, count, line, fresh = 0, 0, 1, True

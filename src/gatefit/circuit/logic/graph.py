@@ -63,16 +63,16 @@ def readers(graph: Graph, outputs: Int32[np.ndarray, " outputs"]) -> Int64[np.nd
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _levels(first, gates, operands, level):
     for i in range(len(gates)):
         reads_a, reads_b = DEPENDS_ON_A[gates[i]], DEPENDS_ON_B[gates[i]]
         a = level[operands[0, i]] if reads_a else np.int32(0)
         b = level[operands[1, i]] if reads_b else np.int32(0)
-        level[first + i] = max(a, b) + (1 if reads_a and reads_b else 0)
+        level[first + i] = (a if a > b else b) + (1 if reads_a and reads_b else 0)
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _count_readers(first, gates, operands, count):
     for i in range(len(gates) - 1, -1, -1):
         if count[first + i]:

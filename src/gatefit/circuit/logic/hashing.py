@@ -51,7 +51,7 @@ def empty_table(nodes: int) -> Int32[np.ndarray, " slots"]:
     return np.full(1 << max(4, int(2 * nodes - 1).bit_length()), -1, np.int32)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _hash(gate, a, b):
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
     h += np.uint64(gate) * np.uint64(0x165667B19E3779F9)
@@ -60,7 +60,7 @@ def _hash(gate, a, b):
     return np.int64(h >> np.uint64(24))
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def find(table, gates, operands, gate, a, b):
     """(node or -1, slot): where the normal gate of nodes a and b, or its inverse, is in ``table``, or belongs.
 
@@ -78,64 +78,74 @@ def find(table, gates, operands, gate, a, b):
     return node, slot
 
 
-@njit(cache=True, inner=True)
+# Arrays of a network are taken out of it once in a function, and given one by one to what needs a few: numba makes a
+# hundred instructions of every mention of a tuple's array, and of every tuple that is given on.
+
+
+@njit(cache=True, inner=True, plain=True)
 def make(net, gate, a, b):
     """The literal of g(a, b) for literals a and b; a new gate has no readers yet."""
     done, literal, gate, a, b = normal_gate(gate, a, b)
     if done:
         return literal
-    node, slot = find(net.table, net.gates, net.operands, gate, a, b)
+    table, gates, operands = net.table, net.gates, net.operands
+    node, slot = find(table, gates, operands, gate, a, b)
     if node < 0:
-        node = net.used[0]
-        net.used[0] = node + 1
-        net.gates[node] = gate
-        net.operands[0, node] = a
-        net.operands[1, node] = b
-        net.levels[node] = max(net.levels[a], net.levels[b]) + 1
+        used, levels = net.used, net.levels
+        node = used[0]
+        used[0] = node + 1
+        gates[node] = gate
+        operands[0, node] = a
+        operands[1, node] = b
+        below, other = levels[a], levels[b]
+        levels[node] = (below if below > other else other) + 1
         net.readers[node] = 0
-        net.table[slot] = node
+        table[slot] = node
     return 2 * node + literal
 
 
-@njit(cache=True, inner=True)
-def reference(net, node, times):
-    """Give a node more readers; returns how many gates came to life."""
-    revived, top = 0, 0
-    first = net.readers[node] == 0
-    net.readers[node] += times
-    if first and times > 0 and node >= net.first:
-        net.stack[0] = node
+@njit(cache=True, inner=True, plain=True)
+def reference(readers, operands, stack, first, node, times):
+    """Give a node of a network more readers; returns how many gates came to life."""
+    revived = top = 0
+    before = readers[node]
+    readers[node] = before + times
+    if before == 0 and times > 0 and node >= first:
+        stack[0] = node
         top = 1
     while top:
         top -= 1
-        node = net.stack[top]
+        node = stack[top]
         revived += 1
         for k in range(2):
-            below = net.operands[k, node]
-            net.readers[below] += 1
-            if net.readers[below] == 1 and below >= net.first:
-                net.stack[top] = below
+            below = operands[k, node]
+            before = readers[below]
+            readers[below] = before + 1
+            if before == 0 and below >= first:
+                stack[top] = below
                 top += 1
     return revived
 
 
-@njit(cache=True, inner=True)
-def dereference(net, node, times):
-    """Take readers away from a node; returns how many gates died."""
-    died, top = 0, 0
-    net.readers[node] -= times
-    if net.readers[node] == 0 and times > 0 and node >= net.first:
-        net.stack[0] = node
+@njit(cache=True, inner=True, plain=True)
+def dereference(readers, operands, stack, first, node, times):
+    """Take readers away from a node of a network; returns how many gates died."""
+    died = top = 0
+    left = readers[node] - times
+    readers[node] = left
+    if left == 0 and times > 0 and node >= first:
+        stack[0] = node
         top = 1
     while top:
         top -= 1
-        node = net.stack[top]
+        node = stack[top]
         died += 1
         for k in range(2):
-            below = net.operands[k, node]
-            net.readers[below] -= 1
-            if net.readers[below] == 0 and below >= net.first:
-                net.stack[top] = below
+            below = operands[k, node]
+            left = readers[below] - 1
+            readers[below] = left
+            if left == 0 and below >= first:
+                stack[top] = below
                 top += 1
     return died
 
@@ -153,14 +163,15 @@ def share(graph: Graph, merged: Int64[np.ndarray, " nodes"] | None = None) -> tu
     return Graph(graph.inputs, net.gates[kept], net.operands[:, kept]), literals
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _share(net, gates, operands, merged, literals):
+    first = net.first
     for node in range(len(literals)):
         known = merged[node]
-        if node < net.first:
+        if node < first:
             literals[node] = 2 * node
         elif known == 2 * node:
-            i = node - net.first
+            i = node - first
             literals[node] = make(net, np.int64(gates[i]), literals[operands[0, i]], literals[operands[1, i]])
         else:
             literals[node] = literals[known >> 1] ^ (known & 1)

@@ -33,7 +33,7 @@ _OF_CONSTANT_A: Final = np.stack([_restricted([0, 1, 0, 1]), _restricted([2, 3, 
 _OF_CONSTANT_B: Final = np.stack([_restricted([0, 0, 2, 2]), _restricted([1, 1, 3, 3])])
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def absorb_inverters(gate, a, b):
     """(gate, a, b) without inverted operands: the gate changes kind instead."""
     gate = np.int64(gate)
@@ -46,7 +46,7 @@ def absorb_inverters(gate, a, b):
     return gate, a, b
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def absorb(gate, a, b):
     """(gate, a, b) without inverted operands, and without constant ones unless both are: the gate changes kind."""
     gate = np.int64(gate)
@@ -61,7 +61,7 @@ def absorb(gate, a, b):
     return absorb_inverters(gate, a, b)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def simple_gate(gate, a, b):
     """(True, literal, …) if g(a, b) is a literal, else (False, 0, gate, a, b): it reads two different plain nodes."""
     gate, a, b = absorb(gate, a, b)
@@ -75,7 +75,7 @@ def simple_gate(gate, a, b):
     return False, np.int64(0), gate, a, b
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def normal_gate(gate, a, b):
     """(True, literal, …) if g(a, b) is a literal, else (False, inverted, gate, node, node): its normal form."""
     done, literal, gate, a, b = simple_gate(gate, a, b)

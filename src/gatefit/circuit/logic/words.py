@@ -29,7 +29,7 @@ Words = UInt64[np.ndarray, "rows words"]
 Simulator = Callable[[Graph, Words], Words]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True, plain=True)
 def gate_of_words(gate, x, y):
     """A gate of two words, bit by bit."""
     constant = np.uint64(0) - np.uint64(gate >> 3 & 1)
@@ -39,7 +39,7 @@ def gate_of_words(gate, x, y):
     return constant ^ (of_a & x) ^ (of_b & y) ^ (of_ab & x & y)
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _simulate(first, gates, operands, values):
     """Fill ``values[node, word]`` for all gates; the rows before ``first`` are given."""
     for i in range(gates.size):
@@ -163,7 +163,7 @@ def signatures(graph: Graph, patterns: int = PATTERNS, seed: int = 0, idle: int 
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _mix(members, values, phases, hashes):
     for node in members:
         mask = np.uint64(0) - np.uint64(phases[node])

@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from gatefit.circuit.logic.words import gate_of_words
-
 MAX_STEPS: Final = 7
 
 VARIABLES: Final = (0xAAAA, 0xCCCC, 0xF0F0, 0xFF00)
@@ -105,5 +103,7 @@ def chain_function(chain: Int64[np.ndarray, "steps 3"]) -> int:
     """The function that a chain computes."""
     values = list(VARIABLES)
     for gate, i, j in chain.tolist():
-        values.append(gate_of_words(gate, np.uint64(values[i]), np.uint64(values[j])) & 0xFFFF)
+        a, b = values[i], values[j]
+        rows = (~a & ~b, ~a & b, a & ~b, a & b)
+        values.append(sum(row & 0xFFFF for corner, row in enumerate(rows) if gate >> (3 - corner) & 1))
     return values[-1]

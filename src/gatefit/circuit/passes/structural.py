@@ -92,7 +92,7 @@ def _walk(circuit: Circuit, rules: int) -> Circuit:
     return assemble(circuit, smaller, literals[circuit.outputs + 1])
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _apply(first, gates, operands, rules, new_gates, new_operands, literals):
     kept = 0
     for node in range(first):

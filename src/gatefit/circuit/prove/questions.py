@@ -111,7 +111,7 @@ class WholeCones:
 
     def __init__(self, inputs: int, kinds: UInt8[np.ndarray, " nodes"], reads: Int32[np.ndarray, "2 nodes"]) -> None:
         self.inputs, self.kinds, self.reads = inputs, kinds, reads
-        self.loaded = np.zeros(kinds.size, bool)
+        self.loaded, self.found = np.zeros(kinds.size, bool), np.zeros(kinds.size, np.int32)
         self.solver: Any = None
 
     def ask(self, pair: Pair, conflicts: int) -> Answer:
@@ -120,7 +120,8 @@ class WholeCones:
 
         if self.solver is None:
             self.solver = Solver(name="minisat22", bootstrap_with=[[-1]])
-        fresh = _unloaded_below(pair.node, pair.other, self.inputs, self.reads, self.loaded)
+        count = _unloaded_below(pair.node, pair.other, self.inputs, self.reads, self.loaded, self.found)
+        fresh = self.found[:count]
         clauses = gate_clauses(self.kinds[fresh], self.reads[:, fresh] + np.int32(1), fresh + np.int32(1))
         self.solver.append_formula(clause_lists(clauses))
         differ = _both_ways(self.solver, pair.node + 1, pair.other + 1, pair, conflicts)
@@ -140,24 +141,25 @@ class WholeCones:
             self.solver.delete()
 
 
-@njit(cache=True)
-def _unloaded_below(node, other, inputs, reads, loaded):
-    """The gates below two nodes that are not marked as loaded, which they are from now on."""
-    found = [np.int32(0)]
-    found.clear()
-    for root in (node, other):
+@njit(cache=True, plain=True)
+def _unloaded_below(node, other, inputs, reads, loaded, found):
+    """Write the gates below two nodes that are not marked as loaded, which they are from now on; their number."""
+    at = count = 0
+    for k in range(2):
+        root = node if k == 0 else other
         if root > inputs and not loaded[root]:
             loaded[root] = True
-            found.append(np.int32(root))
-    at = 0
-    while at < len(found):
+            found[count] = root
+            count += 1
+    while at < count:
         for side in range(2):
             operand = reads[side, found[at]]
             if operand > inputs and not loaded[operand]:
                 loaded[operand] = True
-                found.append(operand)
+                found[count] = operand
+                count += 1
         at += 1
-    return np.array(found, dtype=np.int32)
+    return count
 
 
 def _both_ways(solver: Any, x: int, y: int, pair: Pair, conflicts: int) -> bool | None:

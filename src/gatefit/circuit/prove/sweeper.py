@@ -118,6 +118,7 @@ class _Sweep:
         self.slots = empty_table(graph.nodes)
         self.stamp, self.visited = 0, np.zeros(graph.nodes, np.int32)
         self.values = np.zeros((graph.nodes, 4), np.uint64)
+        self.heap, self.decisions = np.zeros(graph.nodes, np.int64), np.zeros((WINDOWS[-1] + 1, 3), np.int64)
         self.inner, self.leaves = np.zeros(graph.nodes, np.int32), np.zeros(graph.nodes, np.int32)
         self.branch, self.trail = np.full(graph.nodes, -1, np.int8), np.zeros(graph.nodes, np.int32)
         self.branch[0] = 0
@@ -237,8 +238,9 @@ class _Sweep:
         """Ask about a few gates: our own prover, or a solver if it needs too many branches."""
         roots = np.array([pair.node, pair.other, pair.inverted], np.int32)
         equal, used = decide_window(
-            roots, inner, leaves, self.kinds, self.reads, self.branch, self.trail, self.ones, self.buffer, BRANCHES
-        )
+            roots, inner, leaves, self.kinds, self.reads, self.branch, self.trail, self.decisions, self.ones,
+            self.buffer, BRANCHES,
+        )  # fmt: skip
         if equal == OPEN:
             return ask_solver(pair, inner, leaves, self.kinds, self.reads, CONFLICTS) if self.proof else Answer(None)
         return Answer(equal == EQUAL, self.ones[: leaves.size].copy(), self.buffer[:used].copy())
@@ -250,7 +252,7 @@ class _Sweep:
         self.stamp += 1
         gates, free, full, differs = cut_window(
             np.array([pair.node, pair.other, pair.inverted], np.int32), limit, self.graph.inputs, self.level,
-            self.kinds, self.reads, self.stamp, self.visited, self.values, self.inner, self.leaves,
+            self.kinds, self.reads, self.stamp, self.visited, self.values, self.heap, self.inner, self.leaves,
         )  # fmt: skip
         return self.inner[:gates], self.leaves[:free], full, differs
 
@@ -273,7 +275,7 @@ class _Sweep:
         return False
 
 
-@njit(cache=True)
+@njit(cache=True, plain=True)
 def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, group, leaders, steps):
     """Settle nodes by structure from ``order[at]`` on, up to the first one that has candidates to be compared with.
 
@@ -306,7 +308,7 @@ def _settle(order, at, inputs, gates, operands, literals, kinds, reads, slots, g
     return at, used, False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, plain=True)
 def _write_equality(steps, at, node, literal, helper):
     """Write the steps for node = literal; ``helper`` is a node to split on first, -1 for none."""
     variable, other = node + 1, (literal >> 1) + 1

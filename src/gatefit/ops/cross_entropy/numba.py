@@ -25,8 +25,8 @@ _WIDTH: Final = 16
 """Columns that are added up side by side: a register of AVX-512."""
 
 # No fastmath: what is to be fused says so.
-_inlined = njit(cache=True, inner=True, forceinline=True, error_model="numpy")
-_kernel = njit(cache=True, nogil=True, error_model="numpy")
+_inlined = njit(cache=True, inner=True, plain=True, forceinline=True, error_model="numpy")
+_kernel = njit(cache=True, nogil=True, plain=True, error_model="numpy")
 
 
 @intrinsic
@@ -126,11 +126,9 @@ def _row_sum(values, first, classes, register):
 
 
 @_kernel
-def _forward(scores, targets, logs, losses):
-    """Fill log p and the losses; whether every target is a class."""
+def _forward(scores, targets, logs, flat, powers, sums, register, losses):
+    """Fill log p and the losses; whether every target is a class. ``flat`` is ``logs`` in one row, the rest scratch."""
     samples, classes = scores.shape
-    sums, register = np.empty(samples, np.float32), np.empty(_WIDTH, np.float32)
-    flat, powers = logs.reshape(-1), np.empty(samples * classes, np.float32)
     for i in range(samples):
         largest = scores[i, 0]
         for j in range(1, classes):
@@ -154,9 +152,9 @@ def _forward(scores, targets, logs, losses):
 
 
 @_kernel
-def _backward(logs, targets, upstream, gradient):
-    samples, classes = logs.shape
-    flat, powers = logs.reshape(-1), gradient.reshape(-1)
+def _backward(flat, targets, upstream, gradient, powers):
+    """Fill the gradient, which ``powers`` is in one row, as ``flat`` is log p."""
+    samples, classes = gradient.shape
     for k in range(len(flat)):
         powers[k] = _exp(flat[k])
     for i in range(samples):
@@ -171,7 +169,12 @@ class _CrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, scores: Tensor, targets: Tensor) -> Tensor:
         x, y = scores.detach().contiguous().numpy(), targets.contiguous().numpy()
         logs, losses = np.empty_like(x), np.empty(len(x), np.float32)
-        if not _forward(x, y, logs, losses):
+        powers, sums, register = (
+            np.empty(x.size, np.float32),
+            np.empty(len(x), np.float32),
+            np.empty(_WIDTH, np.float32),
+        )
+        if not _forward(x, y, logs, logs.reshape(-1), powers, sums, register, losses):
             raise ValueError(f"targets must be classes 0 to {x.shape[1] - 1}, got {int(y.min())} to {int(y.max())}")
         ctx.logs, ctx.targets = logs, y
         return torch.from_numpy(losses)
@@ -179,7 +182,8 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
         gradient = np.empty_like(ctx.logs)
-        _backward(ctx.logs, ctx.targets, upstream[0].contiguous().numpy(), gradient)
+        upward = upstream[0].contiguous().numpy()
+        _backward(ctx.logs.reshape(-1), ctx.targets, upward, gradient, gradient.reshape(-1))
         return torch.from_numpy(gradient), None
 
 

@@ -19,10 +19,12 @@ from numba import int64, uint32
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
+from gatefit.compiled import njit
 from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.boolean_stack.numba import MASKS, add_group_counts
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.simd import (
+    FUSED,
     add_sums,
     exp_of_negative,
     group_sums,
@@ -170,7 +172,7 @@ def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
         _note(watched, 1, k, gates, to_v, notes, at)
 
 
-@inlined
+@njit(cache=True, inner=True, views=True, forceinline=True, error_model="numpy", fastmath=FUSED)
 def _layer(layers, layer, nodes, q, watched):
     """A layer's gates from start to stop, its pool's size, its candidates, their sums, and which inputs are watched."""
     start, pool, width = layers[layer, START], layers[layer, POOL], layers[layer, CANDIDATES]
