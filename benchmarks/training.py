@@ -2,6 +2,7 @@
 
     python -m benchmarks.training                 all shapes, methods and widths; writes benchmarks/results/training.*
     python -m benchmarks.training --quick         the two small shapes, fewer repeats
+    python -m benchmarks.training --wide          8,000 to 256,000 gates a layer; writes benchmarks/results/wide.*
 
 Every case runs in a process of its own, so that its peak memory is its own; a time is the least of its repeats. Ratios
 compare cases of the same run on the same number of threads. Bytes moved are those that no order of computation
@@ -64,6 +65,36 @@ def table(rows: list[dict], copy_bandwidth: dict) -> str:
     return "\n".join(lines)
 
 
+def wide(repeats: int) -> None:
+    """Three methods from 8,000 to 256,000 gates a layer, one and two threads: time, its exponent and peak memory."""
+    machine = describe()
+    widths = WIDTHS[3:]
+    rows, fits = [], []
+    for method in ("soft-mix", "multilinear-covjac", "multilinear-ste"):
+        for threads in (1, 2):
+            found = [run_case({**SHAPES["mnist-8k"], "width": width}, method, threads, repeats) for width in widths]
+            rows += [{"width": width, **row} for width, row in zip(widths, found, strict=True)]
+            fit = linear_fit(list(widths), [row["step"] for row in found])
+            fits.append({"method": method, "threads": threads, **fit})
+            print(
+                f"{method}, {threads} threads: {[round(row['step'] * 1e3, 1) for row in found]} ms, {fit}", flush=True
+            )
+    lines = [
+        "# Wide layers\n",
+        "Six layers, batch 512 (`python -m benchmarks.training --wide`): milliseconds of a step ~ width^exponent.\n",
+        f"| method | threads | {' | '.join(f'{width:,}' for width in widths)} | exponent | peak MB at {widths[-1]:,} |",
+        "|---|--:|" + "--:|" * (len(widths) + 2),
+    ]
+    for i, fit in enumerate(fits):
+        own = rows[i * len(widths) : (i + 1) * len(widths)]
+        steps = " | ".join(f"{row['step'] * 1e3:.4g}" for row in own)
+        memory = "" if own[-1]["peak_bytes"] is None else f"{own[-1]['peak_bytes'] / 1e6:,.0f}"
+        lines.append(f"| {fit['method']} | {fit['threads']} | {steps} | {fit['slope']:.2f} | {memory} |")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "wide.json").write_text(json.dumps({"machine": machine, "rows": rows, "fits": fits}, indent=1) + "\n")
+    (RESULTS / "wide.md").write_text("\n".join(lines) + "\n")
+
+
 def plot(curves: dict[str, list[float]], path: Path) -> None:
     """Step time against width."""
     import matplotlib as mpl
@@ -83,8 +114,12 @@ def plot(curves: dict[str, list[float]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes and few repeats, nothing written")
+    parser.add_argument("--wide", action="store_true", help="from 8,000 to 256,000 gates a layer, nothing else")
     options = parser.parse_args()
     repeats = 5 if options.quick else 8
+    if options.wide:
+        wide(repeats)
+        return
     shapes = {k: v for k, v in SHAPES.items() if not options.quick or k in ("mnist-8k", "monks")}
     machine = describe()
     print(json.dumps(machine), flush=True)
