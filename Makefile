@@ -52,9 +52,10 @@ ifdef CI
 test: tools
 endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
-# and the reproduction. The second waits for others much of its time: three at once.
+# and the reproduction. The second waits for others much of its time: three
+# at once, a file each, whose fixtures are made once.
 test: test-core shapes
-	$(BIN)/pytest -m "outside and not slow" -n 3 --dist worksteal
+	$(BIN)/pytest -m "outside and not slow" -n 3 --dist loadfile
 
 test-core: warm check
 	$(BIN)/pytest -m "not outside and not slow" -n 2

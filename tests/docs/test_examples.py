@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 LINES = 60
-QUICK = {"call_from_c", "fit_and_prove", "own_method", "first_steps"}
+QUICK = {"call_from_c", "fit_and_prove", "first_steps"}
 """Examples that `make test` runs; `make test-slow` runs all."""
 SAYS = {
     "ask_questions": ["accuracy 1.00", "tie: can never matter, proved", "jacket: matters"],
