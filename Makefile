@@ -52,10 +52,9 @@ ifdef CI
 test: tools
 endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
-# and the reproduction. The second waits for others much of its time: three
-# at once, a file each, whose fixtures are made once.
+# and the reproduction. The second waits for others much of its time: three at once.
 test: test-core shapes
-	$(BIN)/pytest -m "outside and not slow" -n 3 --dist loadfile
+	$(BIN)/pytest -m "outside and not slow" -n 3 --dist worksteal
 
 test-core: warm check
 	$(BIN)/pytest -m "not outside and not slow" -n 2
