@@ -168,7 +168,7 @@ def robust_each(
 def closest_each(
     circuit: Circuit, x: Any, *, progress: Progress | None = None, keep: bool = False, **options: Any
 ) -> Batch:
-    """``closest`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row."""
+    """``closest`` for every row of ``x``; ``options`` are its own, ``timeout`` is for each row, ``keep`` as above."""
     return _each(
         circuit, x, "changes to the nearest other answer", lambda row: closest(circuit, row, **options), progress, keep
     )
@@ -177,7 +177,7 @@ def closest_each(
 def explain_each(
     circuit: Circuit, x: Any, *, progress: Progress | None = None, keep: bool = False, **options: Any
 ) -> Batch:
-    """``explain`` for every row of ``x``; ``options`` are its own, and ``timeout`` is for each row."""
+    """``explain`` for every row of ``x``; ``options`` are its own, ``timeout`` is for each row, ``keep`` as above."""
     _no_certificate(options)
     return _each(circuit, x, "why", lambda row: explain(circuit, row, **options), progress, keep)
 

@@ -4,7 +4,8 @@
     backward   dc += Σ_tile δ (1, u, v, uv);   ∂L/∂u = δ (c_1 + c_12 v);   ∂L/∂v = δ (c_2 + c_12 u)
 
 An activation costs one bit. In the backward pass bits select lanes, where a soft network would multiply; gradients walk
-the cycles of ``stack_schedule`` and replace one another in place, as in ``soft_stack``.
+the cycles and trails of ``stack_schedule`` and replace one another in place. The walks are those of ``soft_stack``,
+with bits where that has products: one loop for both would be compiled for both all the same.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
