@@ -70,6 +70,34 @@ def test_numbers_of_threads_are_restored():
     assert kernel_threads() == torch.get_num_threads() == before
 
 
+def test_trainings_side_by_side_do_not_undo_each_others_numbers():
+    """The first to begin ends first: what it restores is its own."""
+    before, seen = kernel_threads(), []
+    first_began, second_began, first_ended = (threading.Event() for _ in range(3))
+
+    def first():
+        with training_threads(3):
+            first_began.set()
+            assert second_began.wait(HANG)
+            seen.append(kernel_threads())
+        first_ended.set()
+
+    def second():
+        assert first_began.wait(HANG)
+        with training_threads(5):
+            second_began.set()
+            assert first_ended.wait(HANG)
+            seen.append(kernel_threads())
+
+    both = [threading.Thread(target=each) for each in (first, second)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(HANG)
+    assert seen == [3, 5]
+    assert kernel_threads() == torch.get_num_threads() == before
+
+
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
 def test_other_numbers_are_refused(threads):
     with pytest.raises(ValueError, match=r"threads must be a whole number >= 1, or None for torch's own number, got"):

@@ -20,12 +20,19 @@ from queue import SimpleQueue
 
 import torch
 
-_chosen: int | None = None
+
+class _Chosen(threading.local):
+    """What ``training_threads`` says in this thread: models that are fitted side by side do not undo each other's."""
+
+    threads: int | None = None
+
+
+_chosen = _Chosen()
 
 
 def kernel_threads() -> int:
-    """The number of threads that kernels use."""
-    return torch.get_num_threads() if _chosen is None else _chosen
+    """The number of threads that kernels use which this thread calls."""
+    return torch.get_num_threads() if _chosen.threads is None else _chosen.threads
 
 
 @contextmanager
@@ -33,14 +40,13 @@ def training_threads(threads: int | None = None) -> Iterator[int]:
     """Give the kernels ``threads`` threads (None: as many as torch has) and torch one; both as before afterwards."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ValueError(f"threads must be a whole number >= 1, or None for torch's own number, got {threads!r}")
-    global _chosen  # noqa: PLW0603 -- like torch.set_num_threads, a property of the process
-    before, torch_before = _chosen, torch.get_num_threads()
-    _chosen = threads or kernel_threads()
+    before, torch_before = _chosen.threads, torch.get_num_threads()
+    _chosen.threads = chosen = threads or kernel_threads()
     torch.set_num_threads(1)
     try:
-        yield _chosen
+        yield chosen
     finally:
-        _chosen = before
+        _chosen.threads = before
         torch.set_num_threads(torch_before)
 
 
