@@ -7,7 +7,9 @@ BIN := $(VENV)/bin
 # Two installations in one place: what the demo needs, and all that tests, linters and tools need.
 TRAIN := $(VENV)/.installed-train
 STAMP := $(VENV)/.installed
-# Bytecode is written when a module is first imported: most of torch never is.
+# Bytecode is written when a module is first imported: most of torch never is. Where the environment forbids that, every
+# process would compile all of torch, scikit-learn and the tests again, at twice the processor time of its start.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 # Real data for the tests that use it, where the folder is there; without it those tests skip with a reason.
@@ -52,12 +54,14 @@ ifdef CI
 test: tools
 endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
-# and the reproduction. The second waits for others much of its time: three at once.
+# and the reproduction. The second waits for others much of its time: three at once. Workers are given a file at a time,
+# the longest first (tests/conftest.py): what its tests share is made once, and nobody waits long for the last one.
+FILES := --dist loadfile --no-loadscope-reorder
 test: test-core shapes
-	$(BIN)/pytest -m "outside and not slow" -n 3 --dist worksteal
+	$(BIN)/pytest -m "outside and not slow" -n 3 $(FILES)
 
 test-core: warm check
-	$(BIN)/pytest -m "not outside and not slow" -n 2
+	$(BIN)/pytest -m "not outside and not slow" -n 2 $(FILES)
 
 # Kernels are compiled for all that follows while types are checked.
 warm: $(STAMP)
@@ -71,7 +75,8 @@ SHAPED := $(subst $(space),,$(foreach m,codebook methods wirings layers readouts
 	ops.coefficients.reference ops.gate_layer.reference ops.stacks ops.batches \
 	ops.soft_stack.reference ops.boolean_stack.reference training.data,gatefit.$(m),))beartype.beartype
 shapes: $(STAMP)
-	$(BIN)/pytest -q -n 2 -k "not refused and not those_sampled" --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
+	$(BIN)/pytest -q -n 2 --hypothesis-profile=shapes -k "not refused and not those_sampled" \
+	  --jaxtyping-packages=$(SHAPED) tests/methods tests/ops/test_coefficients.py \
 	  tests/test_propositions.py tests/test_wirings.py tests/test_readouts.py tests/test_network.py \
 	  tests/test_layers.py
 

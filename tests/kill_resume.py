@@ -18,7 +18,8 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
-from patience import HANG
+from gatefit.training.config import RunConfig
+from gatefit.training.runs import execute
 
 METHODS = ("multilinear-covjac", "gumbel-st", "multilinear-ste", "soft-mix")
 LEARNED = ("multilinear-covjac/learned", "multilinear-ste/learned")
@@ -26,15 +27,30 @@ LEARNED = ("multilinear-covjac/learned", "multilinear-ste/learned")
 EVERY = 25
 WORKER = f"""
 import sys
-from pathlib import Path
-from gatefit.training.config import RunConfig
-from gatefit.training.runs import execute
-method, _, wiring = sys.argv[2].partition("/")
-options = dict(wiring=wiring, votes="all", regrow_every=3, regrow_pool=20) if wiring else {{}}
-config = RunConfig(dataset="monks-1", method=method, width=100, depth=4, steps=int(sys.argv[3]), batch_size=32,
-                   evaluate_every={EVERY}, seed=3, schedule=sys.argv[5], validation_fraction=0.25, **options)
-execute(config, folder=Path(sys.argv[1]), threads=int(sys.argv[4]))
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from kill_resume import train
+train(*sys.argv[1:])
 """
+
+
+def train(folder: str, method: str, steps: str, threads: str, schedule: str) -> None:
+    """One run, whole or from its last checkpoint on."""
+    name, _, wiring = method.partition("/")
+    options = {"wiring": wiring, "votes": "all", "regrow_every": 3, "regrow_pool": 20} if wiring else {}
+    config = RunConfig(
+        dataset="monks-1",
+        method=name,
+        width=100,
+        depth=4,
+        steps=int(steps),
+        batch_size=32,
+        evaluate_every=EVERY,
+        seed=3,
+        schedule=schedule,
+        validation_fraction=0.25,
+        **options,
+    )
+    execute(config, folder=Path(folder), threads=int(threads))
 
 
 def start(folder: Path, method: str, steps: int, threads: int = 1, schedule: str = "cosine") -> subprocess.Popen:
@@ -65,9 +81,8 @@ def fingerprint_of_checkpoint(folder: Path) -> dict[str, str]:
 
 
 def complete(folder: Path, method: str, steps: int, threads: int = 1, schedule: str = "cosine") -> None:
-    process = start(folder, method, steps, threads, schedule)
-    if process.wait(timeout=HANG):
-        raise RuntimeError(f"the run in {folder} ended with exit code {process.returncode}")
+    """Train to the end, in this process: only those that are killed need one of their own."""
+    train(str(folder), method, str(steps), str(threads), schedule)
 
 
 def evaluations(folder: Path) -> int:

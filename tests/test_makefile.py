@@ -1,5 +1,6 @@
 """The two commands of the README: the demo installs what it needs, the tests add the rest to the same place."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -49,3 +50,18 @@ def test_one_adds_to_the_other(planned, tmp_path):
     assert len(planned("test")) == 3
     (tmp_path / ".venv" / ".installed").touch()
     assert planned("test") == ["pytest -m", "pytest -m"]
+
+
+def test_what_is_installed_without_bytecode_may_write_it(planned, tmp_path):
+    """Else every process that the tests start compiles torch again."""
+    assert "--no-compile" in planned("test")[0]
+    (tmp_path / "asked.mk").write_text('include Makefile\nasked:\n\t@echo "[$$PYTHONDONTWRITEBYTECODE]"\n')
+    asked = subprocess.run(
+        [require_tool("make"), "--no-print-directory", "-f", "asked.mk", "asked"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert asked.stdout == "[]\n"

@@ -42,10 +42,25 @@ def hostile(tmp_path):
     return tmp_path
 
 
-def on_a_terminal(*arguments):
-    """What a command writes to a terminal, stdout and stderr together."""
+TYPED = """
+import json, sys
+from gatefit.cli import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit:
+        pass
+    print(END, flush=True)
+"""
+END = "=== end of the command ==="
+
+
+def on_a_terminal(commands):
+    """What each command writes to a terminal, stdout and stderr together; they are typed after one another."""
     controller, terminal = pty.openpty()
-    command = [sys.executable, "-c", "from gatefit.cli import main; main()", *map(str, arguments)]
+    typed = json.dumps([[str(word) for word in arguments] for arguments in commands])
+    command = [sys.executable, "-c", TYPED.replace("END", repr(END)), typed]
     environment = {**os.environ, "COLUMNS": "200", "TERM": "xterm", "NO_COLOR": "1"}
     process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
     os.close(terminal)
@@ -59,8 +74,10 @@ def on_a_terminal(*arguments):
             break
         written += part
     os.close(controller)
-    process.wait()
-    return written.decode("utf-8")
+    assert process.wait() == 0
+    *texts, _ = written.decode("utf-8").split(END)
+    assert len(texts) == len(commands)
+    return texts
 
 
 def assert_harmless(text):
@@ -69,25 +86,25 @@ def assert_harmless(text):
     assert "error: none" not in [line.strip() for line in text.replace("\r", "\n").split("\n")]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["info", "m.gate"],
-        ["info", "m.gate", "--json"],
-        ["predict", "m.gate", "x.csv", "--no-header", "--scores"],
-        ["predict", "m.gate", "x.csv", "--bits", "--no-header"],
-        ["prove", "m.gate", "other.gate"],
-        *(["export", "m.gate", "--to", to] for to in ("c", "verilog", "blif", "aiger", "dot", "json")),
-    ],
-    ids=" ".join,
-)
-def test_a_terminal_is_left_alone(arguments, hostile):
+COMMANDS = [
+    ["info", "m.gate"],
+    ["info", "m.gate", "--json"],
+    ["predict", "m.gate", "x.csv", "--no-header", "--scores"],
+    ["predict", "m.gate", "x.csv", "--bits", "--no-header"],
+    ["prove", "m.gate", "other.gate"],
+    *(["export", "m.gate", "--to", to] for to in ("c", "verilog", "blif", "aiger", "dot", "json")),
+]
+
+
+def test_a_terminal_is_left_alone(hostile):
     (hostile / "x.csv").write_text("0,0\n1,1\n0,1\n")
-    paths = [hostile / word if word.endswith((".gate", ".csv")) else word for word in arguments]
-    text = on_a_terminal(*paths)
-    assert_harmless(text)
-    if arguments[0] != "export":
-        assert "\\x1b]0;owned\\x07" in text or "\\u001b]0;owned\\u0007" in text
+    paths = [
+        [hostile / word if word.endswith((".gate", ".csv")) else word for word in arguments] for arguments in COMMANDS
+    ]
+    for arguments, text in zip(COMMANDS, on_a_terminal(paths), strict=True):
+        assert_harmless(text)
+        if arguments[0] != "export":
+            assert "\\x1b]0;owned\\x07" in text or "\\u001b]0;owned\\u0007" in text, arguments
 
 
 def test_errors_quote_a_file_without_obeying_it(hostile, refused):

@@ -5,7 +5,6 @@ That all implementations agree is in test_implementations.
 
 import itertools
 import time
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -33,6 +32,7 @@ from gatefit.ops.simd import _exp_float32
 from gatefit.ops.straight_through import straight_through
 from gatefit.ops.threads import training_threads
 
+WHOLE_CODEBOOK = CODEBOOK.astype(int).tolist()
 vectors = st.lists(st.floats(-4, 4, allow_nan=False), min_size=4, max_size=4)
 
 
@@ -82,10 +82,13 @@ def boundary_points(count=3000):
 
 
 def exact_nearest(c):
-    """The first in order of ties of the nearest gates, in exact arithmetic."""
-    exact = [Fraction(float(value)) for value in c]
-    distances = [sum((x - int(g)) ** 2 for x, g in zip(exact, row, strict=True)) for row in CODEBOOK]
-    return next(int(j) for j in TIE_ORDER if distances[j] == min(distances))
+    """The first in order of ties of the nearest gates, in whole numbers of the finest binary place."""
+    ratios = [float(value).as_integer_ratio() for value in c]
+    unit = max(denominator for _, denominator in ratios)
+    exact = [numerator * (unit // denominator) for numerator, denominator in ratios]
+    distances = [sum((x - g * unit) ** 2 for x, g in zip(exact, row, strict=True)) for row in WHOLE_CODEBOOK]
+    nearest = min(distances)
+    return next(int(j) for j in TIE_ORDER if distances[j] == nearest)
 
 
 def test_snap_on_the_boundaries_is_exact_and_the_same_in_training_and_deployment():

@@ -67,7 +67,14 @@ def story(path):
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def alone():
+    """Each case by one process, trained once."""
+    return {name: run_alone(name) for name in CASES}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, alone):
+    """The same by two processes; later, so that kernels in float64 are compiled once and not by both."""
     folder = tmp_path_factory.mktemp("parallel")
     run_alone("gumbel-st", folder / "begun-by-one", STOP_AT)
     done = subprocess.run(
@@ -80,12 +87,6 @@ def results(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def alone():
-    """Each case by one process, trained once."""
-    return {name: run_alone(name) for name in CASES}
 
 
 def assert_close(found, expected):
