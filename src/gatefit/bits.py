@@ -17,10 +17,10 @@ from jaxtyping import Bool, Float, Int, UInt64
 
 from gatefit.compiled import njit
 
-_kernel = njit(cache=True, nogil=True)
+_kernel = njit(cache=True, nogil=True, plain=True)
 
 
-@njit(cache=True, inner=True, nogil=True)
+@njit(cache=True, inner=True, nogil=True, plain=True)
 def _transpose(block):
     """Exchange bit j of word i and bit i of word j, for all sixty-four of both."""
     width, mask = 32, np.uint64(0x00000000FFFFFFFF)
@@ -37,15 +37,16 @@ def _transpose(block):
 
 
 @_kernel
-def _gather(rows, indices, words):
+def _gather(rows, indices, words, block):
+    """``block``: room for 64 words."""
     bits = words.shape[1]
-    block = np.empty(64, dtype=np.uint64)
     for word in range(words.shape[0]):
         samples = min(64, indices.size - 64 * word)
         for column in range(rows.shape[1]):
             for i in range(samples):
                 block[i] = rows[indices[64 * word + i], column]
-            block[samples:] = 0
+            for i in range(samples, 64):
+                block[i] = 0
             _transpose(block)
             width = min(64, bits - 64 * column)
             for i in range(width):  # numba takes two seconds to compile the assignment of an array to a slice
@@ -53,15 +54,15 @@ def _gather(rows, indices, words):
 
 
 @_kernel
-def _scatter(words, rows):
-    block = np.empty(64, dtype=np.uint64)
+def _scatter(words, rows, block):
     for word in range(words.shape[0]):
         samples = min(64, rows.shape[0] - 64 * word)
         for column in range(rows.shape[1]):
             width = min(64, words.shape[1] - 64 * column)
             for i in range(width):
                 block[i] = words[word, 64 * column + i]
-            block[width:] = 0
+            for i in range(width, 64):
+                block[i] = 0
             _transpose(block)
             for i in range(samples):
                 rows[64 * word + i, column] = block[i]
@@ -139,7 +140,7 @@ def gather(rows: UInt64[np.ndarray, "samples row_words"], indices: Int[np.ndarra
             f"indices run from {indices.min()} to {indices.max()}, there are {rows.shape[0]} samples, numbered from 0"
         )
     words = np.empty((-(-indices.size // 64), bits), dtype=np.uint64)
-    _gather(rows, indices, words)
+    _gather(rows, indices, words, np.empty(64, np.uint64))
     return PackedBatch(words, int(indices.size))
 
 
@@ -151,7 +152,7 @@ def pack(values: Bool[np.ndarray, "samples bits"]) -> PackedBatch:
 def unpack(batch: PackedBatch) -> Bool[np.ndarray, "samples bits"]:
     """The batch as a Boolean matrix."""
     rows = np.empty((batch.samples, -(-batch.bits // 64)), dtype=np.uint64)
-    _scatter(batch.words, rows)
+    _scatter(batch.words, rows, np.empty(64, np.uint64))
     return unpack_rows(rows, batch.bits)
 
 

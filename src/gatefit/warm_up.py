@@ -104,10 +104,18 @@ def _train() -> None:
     data = TrainingData(source, targets, source, targets)
     moved = AugmentedImages(images, (8, 8, 1), encoder, Augmentation(shift=1, rotate=5.0))
     config = RunConfig(dataset="digits", width=200, depth=2, steps=6, batch_size=128)
-    cases = [(name, wiring, data) for name in METHODS for wiring in ("unique", "learned")]
-    cases += [(config.method, "unique", TrainingData(moved, targets, source, targets))]
-    for method, wiring, own in cases:
-        train(config, LogicNetwork(encoder.bits, 10, 200, 2, method=method, wiring=wiring), own)
+    narrow: dict[str, Any] = {"width": 200, "depth": 2}
+    # Kernels are compiled for how layers read: along trails in the first, row by row in the third, both in the last.
+    ways: list[dict[str, Any]] = [
+        narrow,
+        {**narrow, "wiring": "learned"},
+        {**narrow, "votes": "all"},
+        {"width": (200, 200, 100)},
+    ]
+    cases = [({**way, "method": name}, data) for name in METHODS for way in ways]
+    cases += [({**narrow, "method": config.method}, TrainingData(moved, targets, source, targets))]
+    for fields, own in cases:
+        train(config, LogicNetwork(encoder.bits, 10, **fields), own)
 
 
 PARTS: Final[dict[str, tuple[Callable[[], None], str | None]]] = {

@@ -40,11 +40,11 @@ from gatefit.compiled import njit
 
 FUSED: Final = {"contract", "nsz"}
 
-inlined = njit(cache=True, inner=True, forceinline=True, error_model="numpy", fastmath=FUSED)
+inlined = njit(cache=True, inner=True, plain=True, optional=True, forceinline=True, error_model="numpy", fastmath=FUSED)
 """Calls inside a loop keep LLVM from making it SIMD, and so does a check for division by zero."""
 
-kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FUSED)
-subkernel = njit(cache=True, inner=True, nogil=True, error_model="numpy", fastmath=FUSED)
+kernel = njit(cache=True, nogil=True, plain=True, optional=True, error_model="numpy", fastmath=FUSED)
+subkernel = njit(cache=True, inner=True, nogil=True, plain=True, optional=True, error_model="numpy", fastmath=FUSED)
 """What kernels call."""
 
 
@@ -81,7 +81,7 @@ def float_of_bits(typing_context, bits):
     return types.float32(types.int32), generate
 
 
-@njit(cache=True, inner=True, forceinline=True, fastmath={"contract"})
+@njit(cache=True, inner=True, plain=True, forceinline=True, fastmath={"contract"})
 def _exp_float32(x):
     """exp(x) for x <= 0 to 1.5 ulp, without a call, so that a loop over it is SIMD; NaN gives NaN."""
     x = float32(-87.0) if x < float32(-87.0) else x
@@ -104,10 +104,10 @@ def exp_of_negative(x):
     return np.exp(x)
 
 
-@overload(exp_of_negative, inline="always")
+@overload(exp_of_negative, jit_options={"forceinline": True})
 def _exp_of_type(x):
     if x == types.float32:
-        return lambda x: _exp_float32(x)  # noqa: PLW0108 -- a function to inline, not a compiled one
+        return lambda x: _exp_float32(x)  # noqa: PLW0108 -- numba compiles a function, a kernel is none
     return lambda x: np.exp(x)  # noqa: PLW0108 -- numba compiles this function, and np.exp is none
 
 

@@ -81,6 +81,11 @@ class StackOrder:
         return sum(self.widths)
 
     @cached_property
+    def kinds(self) -> frozenset[int]:
+        """How its layers find their inputs."""
+        return frozenset(self.layers[:, 0].tolist())
+
+    @cached_property
     def most_ends(self) -> int:
         """Ends of trails of the layer that has most."""
         return int(np.diff(self.layers[:, 7:9]).max())
@@ -110,14 +115,14 @@ class StackSchedule:
         return replace(self, first=first, second=second)
 
 
-@njit(cache=True)
-def _walk(partners, order, enters, starts, closed):  # type: ignore[no-untyped-def]
+@njit(cache=True, plain=True)
+def _walk(partners, seen, order, enters, starts, closed):  # type: ignore[no-untyped-def]
     """Fill ``order``, ``enters``, ``starts`` and ``closed``; returns how many cycles and trails there are.
 
-    Use 2 g + r is that of gate g's input r; its partner is the other use of the same input, -1 where a trail ends.
+    ``seen`` is scratch, zero for each gate. Use 2 g + r is that of gate g's input r; its partner is the other use of
+    the same input, -1 where a trail ends.
     """
     gates = order.size
-    seen = np.zeros(gates, dtype=np.uint8)
     place = count = 0
     for use in range(4 * gates):
         # Trails from either end first; what is left then are cycles.
@@ -185,7 +190,7 @@ def _layer(wiring: np.ndarray, inputs: int, kind: int) -> _Layer:
     partners[one], partners[two] = two, one
     order, enters = np.empty(gates, np.int32), np.empty(gates, np.uint8)
     starts, closed = np.empty(gates + 1, np.int32), np.zeros(gates + 1, np.uint8)
-    count = _walk(partners, order, enters, starts, closed)
+    count = _walk(partners, np.zeros(gates, np.uint8), order, enters, starts, closed)
     starts, closed = starts[: count + 1].copy(), closed[: count + 1].copy()
     if cycles:
         return replace(as_wired, kind=FROM_CYCLES, order=order, swapped=enters, starts=starts, closed=closed)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from gatefit.compiled import njit
 from gatefit.ops.simd import load, prefetch, samples, store, wide_vectors
-from gatefit.ops.stack_schedule import StackOrder
+from gatefit.ops.stack_schedule import FROM_CYCLES, FROM_TRAILS, StackOrder
 from gatefit.ops.stacks import Stack
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -33,9 +33,9 @@ WORTH_THREADS: Final = 1 << 20
 AHEAD: Final = 16
 """Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""
 
-kernel = njit(cache=True, nogil=True)
-subkernel = njit(cache=True, inner=True, nogil=True)
-inlined = njit(inner=True, forceinline=True)
+kernel = njit(cache=True, nogil=True, plain=True, optional=True)
+subkernel = njit(cache=True, inner=True, nogil=True, plain=True, optional=True)
+inlined = njit(inner=True, plain=True, forceinline=True)
 
 
 def slices(words: int) -> list[tuple[int, int]]:
@@ -53,10 +53,17 @@ def run(task: Callable[[int], None], count: int, evaluations: int) -> None:
             task(place)
 
 
-def trails(order: StackOrder, samples: int, dtype: Any) -> tuple[np.ndarray, ...]:
-    """What a backward pass along trails needs: how they run, and room for what their ends add up."""
+def walked_cycles(order: StackOrder) -> np.ndarray | None:
+    """Where cycles begin; None where no layer has any: kernels are compiled without what they are given None for."""
+    return order.cycles if FROM_CYCLES in order.kinds else None
+
+
+def trails(order: StackOrder, samples: int, dtype: Any) -> tuple[np.ndarray, ...] | None:
+    """What a backward pass along trails needs: how they run, and room for what their ends add up; None likewise."""
+    if FROM_TRAILS not in order.kinds:
+        return None
     room = workspace.array((order.most_ends * samples,), dtype)
-    return order.closed, order.enters, order.turned, order.ends, order.uses, room
+    return order.cycles, order.closed, order.enters, order.turned, order.ends, order.uses, room
 
 
 def scheduled_rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
@@ -78,7 +85,8 @@ def scheduled_coefficients(stack: Stack, order: StackOrder, coefficients: Sequen
         given = coefficients[layer].detach().contiguous().numpy()
         _to_schedule(given, scheduled_rows(stack, order, layer), order.swapped[place], c[place])
 
-    run(task, len(ranges), 16 * order.gates)
+    # Rows are read here and there: about as long as 32 evaluations each.
+    run(task, len(ranges), 32 * order.gates)
     return c
 
 

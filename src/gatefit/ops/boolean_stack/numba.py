@@ -22,7 +22,7 @@ from gatefit.bits import PackedBatch
 from gatefit.gates import SWAPPED, TRUTH_TABLES
 from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.simd import add_sums, load, samples, spread, store, times, times_plus, where, wide_vectors
-from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackOrder, StackSchedule, stack_schedule
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_ROWS, StackOrder, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     ahead,
     coefficient_gradients,
@@ -38,6 +38,7 @@ from gatefit.ops.stack_tiles import (
     subkernel,
     to_tiles,
     trails,
+    walked_cycles,
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
@@ -248,7 +249,6 @@ def _backward_ends(x, shift, uses, first, second, slots, c, delta, sums):
 @kernel
 def _backward(words, layers, first, second, slots, cycles, trails, c, bits, delta, spare, gradient, dc, begin, end):
     """dc = the sums over the parts of words begin to end, for the scores' gradients (parts, columns * PART_SAMPLES)."""
-    closed, enters, turned, ends, uses, sums_of_ends = trails
     dc[:] = 0
     parts = 64 // PART_SAMPLES
     for part in range(begin * parts, end * parts):
@@ -259,14 +259,24 @@ def _backward(words, layers, first, second, slots, cycles, trails, c, bits, delt
             kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
             stop = start + layers[layer, 1]
             to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
+            one, two = first[start:stop], second[start:stop]
             if kind == FROM_BITS:
-                _backward_bits(words[word], shift, first[start:stop], second[start:stop], to, here, sums)
+                _backward_bits(words[word], shift, one, two, to, here, sums)
                 break
             below = bits[word, start - inputs : start]
-            if kind == FROM_CYCLES:
-                _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
-            elif kind == FROM_TRAILS:
-                one, two = first[start:stop], second[start:stop]
+            if kind == FROM_ROWS:
+                if spare is not None:
+                    if layers[layer - 1, 6]:
+                        spread_groups(gradient[part], there[: inputs * PART_SAMPLES], PART)
+                    else:
+                        there[: inputs * PART_SAMPLES] = 0
+                    _backward_rows(below, shift, one, two, to, own, here, there, sums)
+                    here, there = there, here
+            elif kind == FROM_CYCLES:
+                if cycles is not None:
+                    _backward_cycles(below, shift, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+            elif trails is not None:
+                starts, closed, enters, turned, ends, uses, sums_of_ends = trails
                 at = ends[layers[layer, 7] : layers[layer, 8]]
                 ending = sums_of_ends[: at.size * PART_SAMPLES]
                 _backward_ends(
@@ -274,25 +284,22 @@ def _backward(words, layers, first, second, slots, cycles, trails, c, bits, delt
                 )
                 walk = slice(layers[layer, 3], layers[layer, 4] + 1)
                 _backward_trails(
-                    below, shift, cycles[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to,
+                    below, shift, starts[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to,
                     own, here, sums,
                 )  # fmt: skip
                 put_rows(ending, at, here, PART)
-            else:
-                if layers[layer - 1, 6]:
-                    spread_groups(gradient[part], there[: inputs * PART_SAMPLES], PART)
-                else:
-                    there[: inputs * PART_SAMPLES] = 0
-                _backward_rows(below, shift, first[start:stop], second[start:stop], to, own, here, there, sums)
-                here, there = there, here
 
 
 def _scheduled_kinds(stack: Stack, order: StackOrder, gates: Sequence[Tensor]) -> np.ndarray:
     """All layers' gates in the order of computation."""
     kinds = np.empty(order.gates, dtype=np.uint8)
-    for layer, (numbers, place) in enumerate(zip(gates, order.ranges, strict=True)):
-        rows = scheduled_rows(stack, order, layer)
-        _to_schedule(numbers.detach().contiguous().numpy(), rows, order.swapped[place], kinds[place])
+    ranges = order.ranges
+
+    def task(layer: int) -> None:
+        place, numbers = ranges[layer], gates[layer].detach().contiguous().numpy()
+        _to_schedule(numbers, scheduled_rows(stack, order, layer), order.swapped[place], kinds[place])
+
+    run(task, len(ranges), 16 * order.gates)
     return kinds
 
 
@@ -338,9 +345,10 @@ class _BooleanStack(torch.autograd.Function):
         sums = workspace.array((len(parts), order.gates, 4), c.dtype)
 
         def task(place: int) -> None:
-            delta, spare = (workspace.array((widest * PART_SAMPLES,), c.dtype) for _ in range(2))
+            delta = workspace.array((widest * PART_SAMPLES,), c.dtype)
+            spare = workspace.array(delta.shape, c.dtype) if FROM_ROWS in order.kinds else None
             _backward(
-                x.words, order.layers, schedule.first, schedule.second, order.slots, order.cycles,
+                x.words, order.layers, schedule.first, schedule.second, order.slots, walked_cycles(order),
                 trails(order, PART_SAMPLES, c.dtype), c, ctx.bits, delta, spare, gradient, sums[place], *parts[place],
             )  # fmt: skip
 

@@ -18,6 +18,7 @@ exponentials cost less than sixteen numbers a gate kept in memory.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg"
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from gatefit.codebook import CODEBOOK, TIE_ORDER
 from gatefit.ops.simd import exp_of_negative, inlined, kernel, subkernel, wide_vectors
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
+from gatefit.ops.workspace import NUMPY_TYPES
 
 SHARE: Final = 4096
 """Gates that one thread takes at a time; sums over gates are added share by share, whatever the number of threads."""
@@ -281,9 +283,8 @@ def _mixture_gradient_block(s, g, temperature):
 
 
 @kernel
-def covjac_forward(latent, temperature, coefficients, first, last):
+def covjac_forward(latent, temperature, coefficients, c, first, last):
     """coefficients = c_soft."""
-    c = np.zeros(4 * BLOCK, latent.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load4(latent[start : start + size], c)
@@ -292,9 +293,8 @@ def covjac_forward(latent, temperature, coefficients, first, last):
 
 
 @kernel
-def covjac_backward(latent, temperature, gradient, to_latent, first, last):
+def covjac_backward(latent, temperature, gradient, to_latent, c, g, first, last):
     """to_latent = ∂L/∂c; returns the range's part of ∂L/∂τ."""
-    c, g = np.zeros(4 * BLOCK, latent.dtype), np.zeros(4 * BLOCK, latent.dtype)
     to_temperature = 0.0
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
@@ -308,9 +308,8 @@ def covjac_backward(latent, temperature, gradient, to_latent, first, last):
 
 
 @kernel
-def mixture_forward(logits, temperature, coefficients, first, last):
+def mixture_forward(logits, temperature, coefficients, s, c, first, last):
     """coefficients = softmax(θ / τ) G."""
-    s, c = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], s)
@@ -319,9 +318,8 @@ def mixture_forward(logits, temperature, coefficients, first, last):
 
 
 @kernel
-def mixture_backward(logits, temperature, gradient, to_logits, first, last):
+def mixture_backward(logits, temperature, gradient, to_logits, s, g, first, last):
     """to_logits = ∂L/∂θ."""
-    s, g = np.zeros(16 * BLOCK, logits.dtype), np.zeros(4 * BLOCK, logits.dtype)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], s)
@@ -370,10 +368,8 @@ def _store_gates(chosen, gates, coefficients):
 
 
 @kernel
-def nearest_range(latent, gates, coefficients, first, last):
+def nearest_range(latent, gates, coefficients, c, scores, best, chosen, first, last):
     """The nearest gate, by the largest 2 c·G_j - ‖G_j‖² in float64: no rounding decides for float32 coefficients."""
-    c, scores = np.zeros(4 * BLOCK, np.float64), np.zeros(16 * BLOCK, np.float64)
-    best, chosen = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.int64)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load4(latent[start : start + size], c)
@@ -383,10 +379,8 @@ def nearest_range(latent, gates, coefficients, first, last):
 
 
 @kernel
-def largest_range(logits, gates, coefficients, first, last):
+def largest_range(logits, gates, coefficients, scores, best, chosen, first, last):
     """The gate with the largest logit, the first of equals."""
-    scores, best = np.zeros(16 * BLOCK, logits.dtype), np.empty(BLOCK, logits.dtype)
-    chosen = np.empty(BLOCK, np.int32)
     for start in range(first, last, BLOCK):
         size = min(last - start, BLOCK)
         load16(logits[start : start + size], scores)
@@ -399,12 +393,16 @@ def _array(tensor: Tensor) -> np.ndarray:
     return result
 
 
-def _shared(kernel: Any, *arrays: Any, gates: int) -> list[Any]:
-    """``kernel(*arrays, first, last)`` for all gates; what each share returned, in order."""
+def _shared(kernel: Any, *arrays: Any, gates: int, scratch: Sequence[tuple[int, Any]]) -> list[Any]:
+    """``kernel(*arrays, *scratch, first, last)`` for all gates; what each share returned, in order.
+
+    ``scratch``: how many numbers of which type a kernel needs for each gate of a block.
+    """
     results: list[Any] = [None] * -(-gates // SHARE)
 
     def task(place: int) -> None:
-        results[place] = kernel(*arrays, place * SHARE, min(gates, (place + 1) * SHARE))
+        room = [np.zeros(numbers * BLOCK, kind) for numbers, kind in scratch]
+        results[place] = kernel(*arrays, *room, place * SHARE, min(gates, (place + 1) * SHARE))
 
     parallel_for(task, len(results))
     return results
@@ -422,7 +420,8 @@ class _SoftCoefficients(torch.autograd.Function):
         ctx.like = temperature.detach() if isinstance(temperature, Tensor) else None
         ctx.save_for_backward(latent)
         result = torch.empty(latent.shape, dtype=latent.dtype)
-        _shared(covjac_forward, _array(latent), ctx.temperature, result.numpy(), gates=latent.shape[0])
+        c = _array(latent)
+        _shared(covjac_forward, c, ctx.temperature, result.numpy(), gates=len(c), scratch=[(4, c.dtype)])
         return result
 
     @staticmethod
@@ -431,7 +430,8 @@ class _SoftCoefficients(torch.autograd.Function):
         (latent,) = ctx.saved_tensors
         to_latent = torch.empty(latent.shape, dtype=latent.dtype)
         arrays = _array(latent), ctx.temperature, _array(gradients[0]), to_latent.numpy()
-        parts = _shared(covjac_backward, *arrays, gates=latent.shape[0])
+        kind = arrays[0].dtype
+        parts = _shared(covjac_backward, *arrays, gates=latent.shape[0], scratch=[(4, kind), (4, kind)])
         return (
             to_latent if ctx.needs_input_grad[0] else None,
             torch.full_like(ctx.like, sum(parts)) if ctx.needs_input_grad[1] else None,
@@ -456,7 +456,9 @@ class _Mixture(torch.autograd.Function):
         if chosen is not None:
             return chosen.view_as(chosen)
         result = torch.empty((logits.shape[0], 4), dtype=logits.dtype)
-        _shared(mixture_forward, _array(logits), ctx.temperature, result.numpy(), gates=logits.shape[0])
+        s = _array(logits)
+        scratch = [(16, s.dtype), (4, s.dtype)]
+        _shared(mixture_forward, s, ctx.temperature, result.numpy(), gates=len(s), scratch=scratch)
         return result
 
     @staticmethod
@@ -465,7 +467,8 @@ class _Mixture(torch.autograd.Function):
         (logits,) = ctx.saved_tensors
         to_logits = torch.empty(logits.shape, dtype=logits.dtype)
         arrays = _array(logits), ctx.temperature, _array(gradients[0]), to_logits.numpy()
-        _shared(mixture_backward, *arrays, gates=logits.shape[0])
+        kind = arrays[0].dtype
+        _shared(mixture_backward, *arrays, gates=logits.shape[0], scratch=[(16, kind), (4, kind)])
         return to_logits, None, None
 
 
@@ -490,17 +493,20 @@ def straight_through_mixture(
 def snap(coefficients: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The nearest gates and their coefficients, without gradients; NaN where the given coefficients are NaN."""
     check_cpu_float(coefficients=coefficients)
-    return _committed(nearest_range, coefficients)
+    scratch = [(4, np.float64), (16, np.float64), (1, np.float64), (1, np.int64)]
+    return _committed(nearest_range, coefficients, scratch)
 
 
 def largest(logits: Float[Tensor, "gates 16"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
     """The gates argmax θ and their coefficients, without gradients; NaN where a logit is NaN."""
     check_cpu_float(logits=logits)
-    return _committed(largest_range, logits)
+    kind = NUMPY_TYPES[logits.dtype]
+    return _committed(largest_range, logits, [(16, kind), (1, kind), (1, np.int32)])
 
 
-def _committed(kernel: Any, parameters: Tensor) -> tuple[Tensor, Tensor]:
+def _committed(kernel: Any, parameters: Tensor, scratch: Sequence[tuple[int, Any]]) -> tuple[Tensor, Tensor]:
     gates = torch.empty(parameters.shape[0], dtype=torch.uint8)
     coefficients = torch.empty((parameters.shape[0], 4), dtype=parameters.dtype)
-    _shared(kernel, _array(parameters), gates.numpy(), coefficients.numpy(), gates=gates.numel())
+    arrays = _array(parameters), gates.numpy(), coefficients.numpy()
+    _shared(kernel, *arrays, gates=gates.numel(), scratch=scratch)
     return gates, coefficients

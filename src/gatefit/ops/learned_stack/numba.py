@@ -172,6 +172,9 @@ def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
         _note(watched, 1, k, gates, to_v, notes, at)
 
 
+_kernel_of_views = njit(cache=True, nogil=True)
+
+
 @njit(cache=True, inner=True, views=True, forceinline=True, error_model="numpy", fastmath=FUSED)
 def _layer(layers, layer, nodes, q, watched):
     """A layer's gates from start to stop, its pool's size, its candidates, their sums, and which inputs are watched."""
@@ -215,7 +218,7 @@ def _first_gradient(votes, gradient, rows):
         rows[:] = 0
 
 
-@kernel
+@_kernel_of_views
 def _soft_backward(
     words, layers, pairs, nodes, c, activations, delta, spare, gradient, dc, q, watched, notes, offered, kept,
     begin, end,
@@ -274,7 +277,7 @@ def _boolean_forward(words, layers, pairs, kinds, bits, scores, begin, end):
             x = z
 
 
-@kernel
+@_kernel_of_views
 def _boolean_backward(words, layers, pairs, nodes, c, bits, delta, spare, gradient, dc, q, watched, notes, begin, end):
     """dc and q: the sums over words begin to end, from the bits of the forward pass."""
     dc[:] = 0

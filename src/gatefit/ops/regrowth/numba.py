@@ -17,11 +17,13 @@ from numba import int64
 from torch import Tensor
 
 from gatefit.bits import PackedBatch
-from gatefit.ops.simd import kernel as simd
-from gatefit.ops.simd import load, samples, spread, store, wide_vectors
-from gatefit.ops.stack_tiles import kernel, run
+from gatefit.compiled import njit
+from gatefit.ops.simd import FUSED, load, samples, spread, store, wide_vectors
+from gatefit.ops.stack_tiles import run
 from gatefit.ops.workspace import workspace
 
+_kernel = njit(cache=True, nogil=True)
+_simd = njit(cache=True, nogil=True, error_model="numpy", fastmath=FUSED)
 TILE: Final = (0, 0)
 NODES: Final = samples(TILE)
 TOGETHER: Final = 4
@@ -29,7 +31,7 @@ SHARE: Final = 256
 """Inputs that a thread takes at a time: it compares all of them with a block of nodes, 32 kB for a batch of 256."""
 
 
-@simd
+@_simd
 def _lay_out_bits(words, values, begin, end):
     """``words`` (words, nodes) of a packed batch; blocks begin to end."""
     wide_vectors()
@@ -47,7 +49,7 @@ def _lay_out_bits(words, values, begin, end):
                     row[node] = one if own[node] & bit else zero
 
 
-@simd
+@_simd
 def _lay_out_rows(rows, values, begin, end):
     """``rows`` (nodes, batch); blocks begin to end."""
     for block in range(begin, end):
@@ -57,7 +59,7 @@ def _lay_out_rows(rows, values, begin, end):
                 values[block, sample, node] = rows[first + node, sample] if first + node < rows.shape[0] else 0
 
 
-@kernel
+@_kernel
 def _search(values, gradients, present, found, begin, end):
     """Inputs begin to end; ``values`` (blocks, batch, 32), zeros beyond the last node."""
     wide_vectors()
@@ -114,7 +116,7 @@ def best_nodes_numba(
     return torch.from_numpy(found)
 
 
-@kernel
+@_kernel
 def _replace_lowest(candidates, scores, first, second, inputs, nodes, offset):
     gates, count = scores.shape[1:]
     for i in range(inputs.size):

@@ -35,7 +35,7 @@ from gatefit.ops.simd import (
     wide_vectors,
 )
 from gatefit.ops.simd import kernel as simd
-from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_TRAILS, StackSchedule, stack_schedule
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_ROWS, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     add_group_sums,
     ahead,
@@ -51,6 +51,7 @@ from gatefit.ops.stack_tiles import (
     subkernel,
     to_tiles,
     trails,
+    walked_cycles,
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
@@ -93,21 +94,6 @@ def _forward_bits(x, shift, first, second, rows, c, z, far):
         low = where(u, spread(z_10, TILE), spread(z_00, TILE))
         high = where(u, spread(z_11, TILE), spread(z_01, TILE))
         _put(z, rows, k, where(v, high, low), far)
-
-
-@subkernel
-def _forward_cycles(x, starts, rows, c, z, far):
-    wide_vectors()
-    for cycle in range(uint32(starts.size - 1)):
-        begin, end = uint32(starts[cycle]), uint32(starts[cycle + uint32(1)])
-        opening = load(x, int64(begin) * SAMPLES, TILE)
-        u = opening
-        for k in range(begin, end - uint32(1)):
-            v = load(x, (int64(k) + 1) * SAMPLES, TILE)
-            _put(z, rows, k, _polynomial(c, k, u, v), far)
-            u = v
-        last = uint32(end - uint32(1))
-        store(z, int64(rows[last]) * SAMPLES, _polynomial(c, last, u, opening))
 
 
 @subkernel
@@ -252,7 +238,7 @@ def _through_sigmoid(y, rows, slots, delta):
 
 
 @subkernel
-def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores):
+def _forward_tile(x, shift, layers, first, second, rows, c, sigmoid, activations, outputs, scores):
     """All layers, the last one's rows into ``outputs``; without the last where there is no room for them.
 
     The others' rows stay in ``activations``, one layer after another where there is room, else in its halves by turns.
@@ -269,12 +255,9 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, act
         stop = start + gates
         if kind == FROM_BITS:
             _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
-        elif kind == FROM_CYCLES:
-            walk = cycles[layers[layer, 3] : layers[layer, 4] + 1]
-            _forward_cycles(below, walk, rows[start:stop], c[start:stop], z, far)
         else:
             _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
-        if sigmoid:
+        if sigmoid is not None:
             _sigmoid(z)
         if scores.size and layers[layer, 6]:
             add_group_sums(z, scores, TILE)
@@ -283,12 +266,12 @@ def _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, act
 
 
 @kernel
-def _forward(words, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores, begin, end):
+def _forward(words, layers, first, second, rows, c, sigmoid, activations, outputs, scores, begin, end):
     """Tiles begin to end: ``scores`` (tiles, columns * SAMPLES), the sums over groups of the layers that vote."""
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
         scores[tile] = 0
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, scores[tile])
+        _forward_tile(x, shift, layers, first, second, rows, c, sigmoid, activations, outputs, scores[tile])
 
 
 @subkernel
@@ -296,42 +279,44 @@ def _backward_tile(
     x, shift, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
     activations, outputs, delta, spare, gradient, dc,
 ):  # fmt: skip
-    closed, enters, turned, ends, uses, sums_of_ends = trails
     last = layers.shape[0] - 1
-    above = outputs
-    top = layers[last, 2] * SAMPLES
+    above, top = outputs, layers[last, 2] * SAMPLES
+    here, there = delta, spare
     for layer in range(last, -1, -1):
         kind, start, inputs = layers[layer, 0], layers[layer, 2], layers[layer, 5]
         stop = start + layers[layer, 1]
         to, own, sums = slots[start:stop], c[start:stop], dc[start:stop]
-        if sigmoid:
-            _through_sigmoid(above, rows[start:stop], to, delta)
+        one, two = first[start:stop], second[start:stop]
+        if sigmoid is not None:
+            _through_sigmoid(above, rows[start:stop], to, here)
         if kind == FROM_BITS:
-            _backward_bits(x, shift, first[start:stop], second[start:stop], to, delta, sums)
+            _backward_bits(x, shift, one, two, to, here, sums)
             return
         below = activations[top - inputs * SAMPLES : top]
         above = below
         top -= inputs * SAMPLES
-        if kind == FROM_CYCLES:
-            _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, delta, sums)
-        elif kind == FROM_TRAILS:
-            one, two = first[start:stop], second[start:stop]
+        if kind == FROM_ROWS:
+            if spare is not None:
+                if layers[layer - 1, 6]:
+                    spread_groups(gradient, there[: inputs * SAMPLES], TILE)
+                else:
+                    there[: inputs * SAMPLES] = 0
+                _backward_rows(below, one, two, to, own, here, there, sums)
+                here, there = there, here
+        elif kind == FROM_CYCLES:
+            if cycles is not None:
+                _backward_cycles(below, cycles[layers[layer, 3] : layers[layer, 4] + 1], to, own, here, sums)
+        elif trails is not None:
+            starts, closed, enters, turned, ends, uses, sums_of_ends = trails
             at = ends[layers[layer, 7] : layers[layer, 8]]
             ending = sums_of_ends[: at.size * SAMPLES]
-            _backward_ends(below, uses[layers[layer, 9] : layers[layer, 10]], one, two, to, own, delta, ending)
+            _backward_ends(below, uses[layers[layer, 9] : layers[layer, 10]], one, two, to, own, here, ending)
             walk = slice(layers[layer, 3], layers[layer, 4] + 1)
             _backward_trails(
-                below, cycles[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to, own, delta,
+                below, starts[walk], closed[walk], enters[start:stop], turned[start:stop], one, two, to, own, here,
                 sums,
             )  # fmt: skip
-            put_rows(ending, at, delta, TILE)
-        else:
-            if layers[layer - 1, 6]:
-                spread_groups(gradient, spare[: inputs * SAMPLES], TILE)
-            else:
-                spare[: inputs * SAMPLES] = 0
-            _backward_rows(below, first[start:stop], second[start:stop], to, own, delta, spare, sums)
-            delta, spare = spare, delta
+            put_rows(ending, at, here, TILE)
 
 
 @kernel
@@ -344,7 +329,7 @@ def _backward(
     for tile in range(begin, end):
         x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
         here = gradient[tile]
-        _forward_tile(x, shift, layers, first, second, rows, cycles, c, sigmoid, activations, outputs, here[:0])
+        _forward_tile(x, shift, layers, first, second, rows, c, sigmoid, activations, outputs, here[:0])
         spread_groups(here, delta[: layers[-1, 1] * SAMPLES], TILE)
         _backward_tile(
             x, shift, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
@@ -366,17 +351,18 @@ class _SoftStack(torch.autograd.Function):
         scores = np.empty((tiles, stack.columns * SAMPLES), dtype=c.dtype)
         parts = slices(x.words.shape[0])
 
+        ctx.x, ctx.stack, ctx.schedule, ctx.c, ctx.sigmoid = x, stack, schedule, c, sigmoid or None
+
         def task(place: int) -> None:
             begin, end = parts[place]
             activations = workspace.array((2 * widest * SAMPLES,), c.dtype)
             outputs = workspace.array((order.widths[-1] * SAMPLES,), c.dtype)
             _forward(
-                x.words, order.layers, schedule.first, schedule.second, order.rows, order.cycles, c, sigmoid,
+                x.words, order.layers, schedule.first, schedule.second, order.rows, c, ctx.sigmoid,
                 activations, outputs, scores, _PER_WORD * begin, _PER_WORD * end,
             )  # fmt: skip
 
         run(task, len(parts), order.gates * x.samples)
-        ctx.x, ctx.stack, ctx.schedule, ctx.c, ctx.sigmoid = x, stack, schedule, c, sigmoid
         ctx.shapes = [tensor.shape for tensor in coefficients]
         return from_tiles(scores, x.samples, SAMPLES)
 
@@ -394,9 +380,10 @@ class _SoftStack(torch.autograd.Function):
             activations = workspace.array(((order.gates - order.widths[-1]) * SAMPLES,), c.dtype)
             # Only a sigmoid's gradient needs its own output.
             outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
-            delta, spare = (workspace.array((widest * SAMPLES,), c.dtype) for _ in range(2))
+            delta = workspace.array((widest * SAMPLES,), c.dtype)
+            spare = workspace.array(delta.shape, c.dtype) if FROM_ROWS in order.kinds else None
             _backward(
-                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, order.cycles,
+                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, walked_cycles(order),
                 trails(order, SAMPLES, c.dtype), c, ctx.sigmoid, activations, outputs, delta, spare, gradient,
                 sums[place], _PER_WORD * begin, _PER_WORD * end,
             )  # fmt: skip
