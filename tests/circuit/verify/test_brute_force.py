@@ -35,6 +35,7 @@ from gatefit.circuit.verify.certificate import bound_reference
 from gatefit.circuit.verify.decide import Outcome, decide, replay
 from gatefit.circuit.verify.domain import Domain
 from gatefit.circuit.verify.encode import Encoding
+from gatefit.circuit.verify.pose import posed, state_always
 from gatefit.circuit.verify.problem import Problem, domain_of
 from gatefit.circuit.verify.rows import read_row
 from gatefit.circuit.verify.sat import Refutation, Solution, ask
@@ -148,6 +149,8 @@ def check_explain(rng: np.random.Generator) -> None:
     assert isinstance(wide, Explanation)
     assert [c.feature for c in narrow.because] == [c.feature for c in wide.because]
     assert all(len(c.values) == 1 for c in narrow.because)
+    assert wide.widest
+    assert not narrow.widest
     for condition in wide.because:  # as wide as it can be, by one more value at the edge or one more category
         i = domain.names[condition.feature]
         feature = domain.features[i]
@@ -229,6 +232,64 @@ def test_a_widened_reason_that_is_not_proved_is_left_as_it_was(monkeypatch: pyte
         assert isinstance(wide, Explanation)
         assert wide.because == plain.because
         assert wide.minimal
+
+
+def test_a_widened_reason_that_is_too_hard_is_as_wide_as_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("gatefit.circuit.verify.explain")
+    between = 0
+    for seed in range(3, 9):
+        circuit, domain, x = case(np.random.default_rng((14, seed)))
+        options = {"why_not": False, "tolerance": tolerance(circuit), "timeout": None}
+        monkeypatch.setattr(module, "decide", decide)
+        plain, wide = (explain(circuit, x, widen=widen, **options) for widen in (False, True))
+        assert isinstance(plain, Explanation)
+        assert isinstance(wide, Explanation)
+        point, own = at(circuit, domain, x)
+        points = everything(circuit, domain, point)
+
+        def inside(answer: Explanation, points: np.ndarray = points, domain: Domain = domain) -> np.ndarray:
+            own = [np.isin(points[:, domain.names[c.feature]], c.values) for c in answer.because]
+            return np.all([np.ones(len(points), bool), *own], axis=0)
+
+        most = 2 * int(inside(plain).sum())
+        monkeypatch.setattr(module.exhaust, "most_points", lambda _, most=most: most)
+        monkeypatch.setattr(module, "decide", deciding(lambda call: call != 1))
+        limited = explain(circuit, x, **options)
+        monkeypatch.undo()
+        assert isinstance(limited, Explanation)
+        assert limited.widest == (not limited.because)
+        assert inside(limited).sum() <= most
+        assert same(circuit, answers(circuit, domain, points[inside(limited)]), own).all()
+        assert np.all(inside(limited) >= inside(plain))
+        between += inside(plain).sum() < inside(limited).sum() < inside(wide).sum()
+    assert between
+
+
+def test_points_are_remembered_nearer_to_the_row() -> None:
+    module = import_module("gatefit.circuit.verify.explain")
+    nearer = 0
+    for seed in range(4):
+        circuit, domain, x = case(np.random.default_rng((15, seed)))
+        point, own = at(circuit, domain, x)
+        points = everything(circuit, domain, point)
+        turned = points[~same(circuit, answers(circuit, domain, points), own)]
+        if not len(turned):
+            continue
+        row, _ = read_row(circuit, x)
+        asked = posed(
+            state_always(circuit, row, domain.usual_and(point), domain, tolerance(circuit)), (circuit,), domain
+        )
+        search = module.Search(asked, Effort(), 0)
+        far = turned[np.argmax((turned != point).sum(axis=1))]
+        search.remember(far[None])
+        search.confirm()
+        assert not same(circuit, answers(circuit, domain, search.pool), own).any()
+        assert np.all((search.pool >= np.minimum(far, point)) & (search.pool <= np.maximum(far, point)))
+        nearer += (search.pool != point).sum(axis=1).min() < (far != point).sum()
+        search.pool[0] = point
+        with pytest.raises(AssertionError, match="does not confirm"):
+            search.confirm()
+    assert nearer
 
 
 def check_never_matters(rng: np.random.Generator) -> None:

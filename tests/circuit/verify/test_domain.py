@@ -200,3 +200,13 @@ def test_circuits_of_other_features_do_not_share_a_domain() -> None:
     one, two = passing(encoder, encoder.bits), build_circuit(encoder.bits, [(Gate.AND, 0, 1)], [encoder.bits])
     with pytest.raises(ValueError, match="do not read the same features"):
         Domain.of(one, two)
+
+
+def test_many_points_have_the_bits_that_few_have() -> None:
+    encoder = people()
+    domain = Domain.of(passing(encoder, encoder.bits))
+    rng = np.random.default_rng(0)
+    points = np.stack([rng.integers(0, len(feature.values), 300) for feature in domain.features], axis=1)
+    few = np.concatenate([domain.bits(points[:100]), domain.bits(points[100:])])
+    assert np.array_equal(few, domain.bits(points))
+    assert np.array_equal(domain.locate(few), points)

@@ -165,6 +165,8 @@ class Explanation(Answer):
     """That they force the answer."""
     why_not: Answer | None = None
     """The nearest counterexample, where it was asked for."""
+    widest: bool = False
+    """Whether it was shown that none of them can be wider: where widening was asked for, and not too hard to prove."""
 
     def __str__(self) -> str:
         texts = [condition.text for condition in self.because]
@@ -179,6 +181,7 @@ class Explanation(Answer):
             "because": because,
             "features": self.features,
             "minimal": self.minimal,
+            "widest": self.widest,
             "proof": self.proof.to_json(),
             "why_not": None if self.why_not is None else self.why_not.to_json(),
         }

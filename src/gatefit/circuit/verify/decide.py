@@ -29,7 +29,9 @@ from gatefit.circuit.verify.supports import Bound
 
 FEW_POINTS: Final = 2**14
 FEW_WORK: Final = 4e9
-"""Points that are tried before anything else; and work (points times gates) that is done before a solver is asked."""
+FEW_A_GATE: Final = 2**13
+"""Points that are tried before anything else; work (points times gates) that is done before a solver is asked; and
+points for each gate: a solver's conflicts take the longer the more gates there are."""
 SHORT: Final = 5_000
 """Conflicts of a first look by the solver, where trying every point would take seconds."""
 
@@ -80,14 +82,15 @@ def decide(problem: Problem, effort: Effort, *, seed: int = 0, solver: bool = Tr
         return found is not False
 
     tries_all = exhaust.fits(rest)
-    work = rest.points() * sum(max(1, int(model.circuit.gates.size)) for model in rest.models) if tries_all else 0
+    gates = exhaust.gates_of(rest.models)
+    before = tries_all and (rest.points() * gates <= FEW_WORK or rest.points() <= FEW_A_GATE * gates)
     if tries_all and rest.points() <= FEW_POINTS and settled(exhaust.try_all(rest, effort), "exhaustive"):
         return outcome
     found = attack(rest, effort, seed)
     if found is not None:
         settled(found, "")
         return outcome
-    if tries_all and work <= FEW_WORK and settled(exhaust.try_all(rest, effort), "exhaustive"):
+    if before and settled(exhaust.try_all(rest, effort), "exhaustive"):
         return outcome
     if decompose.serves(rest) and not effort.late:
         tables = decompose.Tables(rest, encoding)

@@ -36,6 +36,8 @@ Region: TypeAlias = Mapping[Any, Any]
 GROUPS: Final = ("chain", "one of", "at most one of")
 _MANY: Final = 6
 """Names that an error lists."""
+_MANY_POINTS: Final = 256
+"""Points beyond which bits are written feature by feature: of fewer, the calls would cost more than the bits."""
 
 
 @dataclass(frozen=True)
@@ -323,9 +325,39 @@ class Domain:
         """The input bits of points; those that the circuit does not read are zero."""
         bits = np.zeros((len(points), self.inputs), bool)
         bits[:, self.single.inputs] = points[:, self.single.features] == self.single.ones
-        for i in self.wide:
-            bits[:, self.features[i].inputs] = self.features[i].patterns[points[:, i]]
+        if len(points) > _MANY_POINTS:
+            for i in self.wide:
+                bits[:, self.features[i].inputs] = self.features[i].patterns[points[:, i]]
+        elif self.wide:
+            rows = self._table[points[:, self.wide] + self._rows]
+            bits[:, self._placed] = rows[:, self._filled]
         return bits
+
+    @cached_property
+    def _rows(self) -> Int64[np.ndarray, " some"]:
+        """Where the values of each wide feature begin in the table of all."""
+        sizes = [len(self.features[i].values) for i in self.wide]
+        return np.cumsum([0, *sizes])[:-1]
+
+    @cached_property
+    def _filled(self) -> Bool[np.ndarray, "some bits"]:
+        """Which bits of a row of the table each wide feature has."""
+        sizes = np.array([self.features[i].inputs.size for i in self.wide], np.int64)
+        return np.asarray(np.arange(sizes.max()) < sizes[:, None])
+
+    @cached_property
+    def _placed(self) -> Int64[np.ndarray, " bits"]:
+        """The input bits of wide features, one feature after the other."""
+        return np.concatenate([self.features[i].inputs for i in self.wide])
+
+    @cached_property
+    def _table(self) -> Bool[np.ndarray, "values bits"]:
+        """The bits of every value of every wide feature."""
+        table = np.zeros((sum(len(self.features[i].values) for i in self.wide), self._filled.shape[1]), bool)
+        for i, row in zip(self.wide, self._rows.tolist(), strict=True):
+            patterns = self.features[i].patterns
+            table[row : row + len(patterns), : patterns.shape[1]] = patterns
+        return table
 
 
 def _only_other(feature: Feature, raw: Any) -> bool:

@@ -31,11 +31,19 @@ Kernel = Literal["engine", "words"]
 Words = UInt64[np.ndarray, "words inputs"]
 
 
+def gates_of(models: tuple[Model, ...]) -> int:
+    """How many gates are evaluated for one point."""
+    return sum(max(1, int(model.circuit.gates.size)) for model in models)
+
+
+def most_points(models: tuple[Model, ...]) -> int:
+    """Up to how many points all of them can be tried."""
+    return int(min(MOST_POINTS, MOST_WORK // gates_of(models)))
+
+
 def fits(problem: Problem) -> bool:
     """Whether there are so few points that all of them can be tried."""
-    points = problem.points()
-    gates = sum(max(1, int(model.circuit.gates.size)) for model in problem.models)
-    return points <= MOST_POINTS and points * gates <= MOST_WORK
+    return problem.points() <= most_points(problem.models)
 
 
 @dataclass(frozen=True, eq=False)

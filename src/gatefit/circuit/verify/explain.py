@@ -10,14 +10,25 @@ Steps 1 and 2 are hopeful: where simulation finds no other answer, there is take
 covers all of these guesses at once, and a counterexample is remembered, which undoes the guess that it refutes and
 those after it. What is needed is shown by an input each time, so that a reason that is proved is minimal too: one
 proof, where a solver asked at every step would have to make dozens. Only if that proof takes too long is the solver
-asked at every step, and what it does not decide stays fixed. Intervals are proved as the reason was; if that is too
-hard, the half of the features that matters most is widened, and so on.
+asked at every step, and what it does not decide stays fixed.
+
+A point with another answer is remembered in the forms that are nearest to the row: with as many features put back, and
+numbers moved back as far, as it keeps that answer. Such a point refutes every region that it is in, and
+
+    v is blocked for feature i    some point has value v there, and all of its other features are inside the region
+
+whatever else feature i may be: so the widest values of one feature, the others given, are all that are not blocked, of
+a number those up to the nearest blocked ones. One guess a feature, not one for each value; what the guess got wrong is
+a point, and blocks more. Intervals are proved as the reason was; if that is too hard, they are made as wide as all of
+their points can be tried, or where the reason has too many for that, the half of the features that matters most is
+widened, and so on.
 """
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,11 +38,12 @@ from jaxtyping import Bool, Int64
 from gatefit.circuit.ir import Circuit
 from gatefit.circuit.logic.cnf import clause_lists
 from gatefit.circuit.prove.questions import Effort
+from gatefit.circuit.simulate import simulate
 from gatefit.circuit.verify import certificate as files
 from gatefit.circuit.verify import exhaust
 from gatefit.circuit.verify.answers import Answer, Condition, Explanation, Proved, Undecided
 from gatefit.circuit.verify.attack import climb, slack_of
-from gatefit.circuit.verify.decide import Outcome, decide, replay
+from gatefit.circuit.verify.decide import Outcome, decide
 from gatefit.circuit.verify.domain import Domain
 from gatefit.circuit.verify.encode import Encoding, TooLargeError
 from gatefit.circuit.verify.exhaust import Found
@@ -42,17 +54,21 @@ from gatefit.circuit.verify.rows import condition, read_row
 from gatefit.circuit.verify.sat import has_empty_clause, limited
 from gatefit.circuit.verify.supports import Bound
 
-SAMPLES: Final = 1024
+SAMPLES: Final = 256
 FEW: Final = 2**14
 """Points drawn in a region before a solver is asked; and points that are all tried instead."""
 KEPT: Final = 64
 """Points with another answer, of those found before, that are tried again."""
+RUNS: Final = 64
+"""Ways in which features of a point with another answer are put back, each to a nearest form of it."""
 HOPEFUL: Final = 0.4
 STRICT: Final = 0.7
 WIDE: Final = 0.9
 """Of the time that is given, until when guesses are proved, a solver is asked at every step, intervals are proved."""
 MOST_CONFLICTS: Final = 10_000
-"""Of a solver, for the proof of a widened reason; beyond that fewer features are widened."""
+MANY_GATES: Final = 1_000
+"""Of a solver, for the proof of a widened reason; beyond that it is widened less. With more gates a conflict takes
+longer, and more of them are needed: of more than so many gates there are fewer, by the square."""
 
 
 def explain(
@@ -105,9 +121,12 @@ def explain(
     if reason.outcome.left:
         seconds = time.monotonic() - start
         return Undecided(reason.asked.text, seconds, f"not decided in {seconds:.1f} s; raise timeout", "")
+    widest = False
     if widen:
         search.effort, search.strict = until(WIDE), False
-        reason = search.wider(prove, reason, lambda: until(WIDE, MOST_CONFLICTS))
+        conflicts = MOST_CONFLICTS * min(1.0, MANY_GATES / max(1, circuit.gates.size)) ** 2
+        reason, widest = search.wider(prove, reason, lambda: until(WIDE, conflicts))
+    search.confirm()
     if path is not None:
         files.write(path, reason.asked, reason.outcome)
     proof = Proved(reason.asked.text, reason.outcome.method, reason.seconds, path)
@@ -127,7 +146,7 @@ def explain(
     else:
         answer = name_of(circuit, int(asked.problem.totals.argmax()))  # type: ignore[union-attr]
     seconds = time.monotonic() - start
-    return Explanation(proof.statement, seconds, answer, because, len(own.features), minimal, proof, other)
+    return Explanation(proof.statement, seconds, answer, because, len(own.features), minimal, proof, other, widest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +175,16 @@ class Search:
         )
         self.starts = np.cumsum([0, *(len(feature.values) for feature in problem.domain.features)])
         """Where each feature's values begin when those of all are counted through."""
+        self.ordered = np.concatenate(
+            [np.isin(np.arange(len(f.values)), f.levels()) & np.isin(np.arange(len(f.values)), values)
+             for f, values in zip(problem.domain.features, self.everything, strict=True)]
+        )  # fmt: skip
+        """Of all values, those that are numbers and allowed."""
         self.effort = effort
         self.rng = np.random.default_rng((seed, 4))
         self.pool = np.empty((0, self.base.size), np.int64)
         """Points with another answer that were found so far."""
+        self.known: set[bytes] = set()
         self.kept: dict[bytes, bool] = {}
         """Regions in which none was found, and whether it is certain that there is none."""
         self.strict = False
@@ -178,27 +203,36 @@ class Search:
                 effort = Effort() if seconds is None else Effort(deadline=time.monotonic() + seconds)
             tried = prove(allowed, effort)
             if tried.outcome.found is not None:
-                self.remember(tried.outcome.found)
+                self.remember(tried.outcome.found.point[None])
             elif not tried.outcome.left or self.strict:
                 return tried, minimal
             else:
                 self.effort, self.strict = strict, True
 
-    def wider(self, prove: Prove, reason: Tried, effort: Callable[[], Effort]) -> Tried:
-        """The reason with its features widened: all of them, or as many as can be proved with the effort."""
-        fixed = [i for i in reversed(self.order()) if reason.allowed[i].size < self.everything[i].size]
-        count = len(fixed)
+    def wider(self, prove: Prove, reason: Tried, effort: Callable[[], Effort]) -> tuple[Tried, bool]:
+        """The reason, its features widened as far as can be proved with the effort; and whether that is all the way.
+
+        All the way: no feature can have another value, of a number no further one, unless another feature gives way.
+        """
+        fixed = [i for i in reversed(self.order) if reason.allowed[i].size < self.everything[i].size]
+        count, most = len(fixed), math.inf
+        tries = exhaust.most_points(self.problem.models)
         while count and not self.effort.late:
-            allowed = self.widen(reason.allowed, fixed[:count])
+            allowed = self.widen(reason.allowed, fixed[:count], most)
+            if allowed is None:  # what was found on the way refutes what was guessed before
+                continue
             tried = prove(allowed, effort())
             if tried.outcome.found is not None:
-                self.remember(tried.outcome.found)
+                self.remember(tried.outcome.found.point[None])
             elif not tried.outcome.left:
-                return tried
+                return tried, count == len(fixed) and most == math.inf and not self.effort.late
+            elif most == math.inf and 2 * reason.asked.problem.points() <= tries:
+                most = tries
             else:
-                count //= 2
-        return reason
+                count, most = count // 2, math.inf
+        return reason, not fixed
 
+    @cached_property
     def order(self) -> list[int]:
         """The features that have a choice, those that reach least of the outputs first."""
         weights = np.abs(self.problem.models[0].weights).sum(axis=0)
@@ -208,58 +242,65 @@ class Search:
 
     def delete(self) -> tuple[Allowed, bool]:
         """A subset-minimal reason, each of its features fixed; and whether every test was decided."""
-        order = self.order()
-        allowed: Allowed = [np.array([value], np.int64) for value in self.base]
-        minimal = True
-        for i in order:
-            trial = list(allowed)
-            trial[i] = self.everything[i]
-            keeps = self.keeps(trial)
-            if keeps is None:
-                minimal = False
-            if keeps:
-                allowed = trial
-        return allowed, minimal
+        while True:
+            region = Region(self, [np.array([value], np.int64) for value in self.base])
+            minimal = True
+            for i in self.order:
+                if not region.blocked(i).size:
+                    keeps = self.keeps(region.changed(i, self.everything[i]))
+                    if keeps is None:
+                        minimal = False
+                    if keeps:
+                        region.change(i, self.everything[i])
+            if not region.refuted:  # by a point that was found after a guess
+                return region.allowed, minimal
 
-    def widen(self, allowed: Allowed, features: list[int]) -> Allowed:
-        """As many values of some features as keep the answer, one feature after the other."""
-        allowed = list(allowed)
+    def widen(self, allowed: Allowed, features: list[int], most: float = math.inf) -> Allowed | None:
+        """As many values of some features as keep the answer, one feature after the other; a region of ``most`` points.
+
+        None if the region turns out not to keep the answer.
+        """
+        region = Region(self, allowed)
         for i in features:
-            feature = self.problem.domain.features[i]
-            numbers = np.intersect1d(self.everything[i], feature.levels())
-            if np.any(numbers == self.base[i]):
-                for side in (1, -1):
-                    allowed[i] = self._stretched(allowed, i, numbers, side)
-                rest = np.setdiff1d(self.everything[i], numbers)
-            else:
-                rest = np.setdiff1d(self.everything[i], allowed[i])
-            for value in rest.tolist():
-                trial = list(allowed)
-                trial[i] = np.union1d(allowed[i], value)
-                if self.keeps(trial):
-                    allowed = trial
-        return allowed
+            own = region.allowed[i]
+            room = most / math.prod(values.size for j, values in enumerate(region.allowed) if j != i)
+            while True:
+                blocked = region.blocked(i)
+                if np.isin(own, blocked).any():
+                    return None
+                values = self._unblocked(i, blocked, own, room)
+                if values.size == own.size or self.effort.late:
+                    break
+                if self.keeps(region.changed(i, values), i):
+                    region.change(i, values)
+                    break
+        return region.allowed
 
-    def _stretched(self, allowed: Allowed, i: int, numbers: Int64[np.ndarray, " some"], side: int) -> np.ndarray:
-        """An interval of feature ``i`` stretched to one side as far as the answer is kept, by halving."""
-        edge = allowed[i].max() if side > 0 else allowed[i].min()
-        beyond = numbers[numbers > edge] if side > 0 else numbers[numbers < edge][::-1]
-        good, bad = 0, beyond.size + 1
-        count = beyond.size  # all the way first: many features end where nothing else matters
-        while good < bad - 1:
-            trial = list(allowed)
-            trial[i] = np.union1d(allowed[i], beyond[:count])
-            if self.keeps(trial):
-                good = count
-            else:
-                bad = count
-            count = (good + bad) // 2
-        return np.union1d(allowed[i], beyond[:good])
+    def _unblocked(
+        self, i: int, blocked: Int64[np.ndarray, " some"], own: Int64[np.ndarray, " some"], room: float
+    ) -> Int64[np.ndarray, " some"]:
+        """The values of a feature that may be tried: those not blocked, of a number without a gap; the nearest first.
 
-    def keeps(self, allowed: Allowed) -> bool | None:
-        """Whether the answer is the same everywhere in a region, as far as is known; None if that was not decided."""
-        if self._permitted(self.pool, allowed).all(axis=1).any():
-            return False
+        ``own`` are among them, and are not more than there is ``room`` for.
+        """
+        base = int(self.base[i])
+        values = np.setdiff1d(self.everything[i], blocked)
+        levels = self.problem.domain.features[i].levels()
+        numbers = np.intersect1d(self.everything[i], levels)
+        if np.any(numbers == base):
+            gaps = np.intersect1d(numbers, blocked)
+            low, high = gaps[gaps < base].max(initial=-1), gaps[gaps > base].min(initial=int(numbers.max()) + 1)
+            values = values[~np.isin(values, numbers) | ((values > low) & (values < high))]
+        others = np.setdiff1d(values, own)
+        far = np.where(np.isin(others, numbers), np.abs(others - base), self.starts[-1])
+        extra = others[np.argsort(far, kind="stable")]
+        return np.union1d(own, extra[: int(min(extra.size, max(0, room - own.size)))])
+
+    def keeps(self, allowed: Allowed, feature: int | None = None) -> bool | None:
+        """Whether the answer is the same everywhere in a region, as far as is known; None if that was not decided.
+
+        No point that was found before is in the region; one that is found blocks as much of the feature as it can.
+        """
         key = b"|".join(values.tobytes() for values in allowed)
         if key in self.kept and (self.kept[key] or not self.strict):
             return True
@@ -272,7 +313,7 @@ class Search:
         if problem.points() <= FEW:
             tried = exhaust.try_all(problem)
             if isinstance(tried, Found):
-                self.remember(tried)
+                self.remember(tried.point[None], feature)
             else:
                 self.kept[key] = True
             return tried is None
@@ -282,27 +323,28 @@ class Search:
         if left and key not in self.kept:
             found = self._looked(replace(problem, alternatives=tuple(problem.alternatives[a] for a in left)))
             if found is not None:
-                self.remember(replace(found, alternative=left[found.alternative]))
+                self.remember(found, feature)
                 return False
         self.kept[key] = not left
         return self._asked(encoding, left, key) if self.strict else True
 
-    def _looked(self, problem: Problem) -> Found | None:
-        """A point that satisfies an alternative, if one is found by simulation: drawn, near the last, or climbed to."""
+    def _looked(self, problem: Problem) -> Int64[np.ndarray, "points features"] | None:
+        """Points that satisfy an alternative, if simulation finds some: drawn, near the last, or climbed to."""
         points = np.stack([values[self.rng.integers(0, values.size, SAMPLES)] for values in problem.allowed], axis=1)
         # What turned the answer before may do so still, with the features that are fixed again put back.
         last = self.pool[-KEPT:]
-        last = np.where(self._permitted(last, problem.allowed), last, self.base)
+        last = np.where(self.permitted(last, problem.allowed), last, self.base)
         points = np.concatenate([last, points])
         totals = problem.evaluate(points)
         which = problem.satisfied(totals)
         good = np.flatnonzero(which >= 0)
         if good.size:
-            return Found(int(which[good[0]]), points[good[0]])
+            return np.asarray(points[good[:RUNS]])
         slacks = [slack_of(alternative, totals) for alternative in problem.alternatives]
         best = int(np.argmax([slack.max() for slack in slacks]))
         start = points[np.argsort(-slacks[best], kind="stable")[:1]]
-        return climb(problem, best, start, self.effort, self.rng, beam=1)
+        found = climb(problem, best, start, self.effort, self.rng, beam=1)
+        return None if found is None else found.point[None]
 
     def _asked(self, encoding: Encoding, left: list[int], key: bytes) -> bool | None:
         """The same by a solver, whose formula has the fixed features folded away."""
@@ -316,7 +358,7 @@ class Search:
             if answer is None:
                 return None
             if isinstance(answer, np.ndarray):
-                self.remember(Found(a, answer))
+                self.remember(answer[None])
                 return False
         self.kept[key] = True
         return True
@@ -332,14 +374,106 @@ class Search:
             answer = limited(solver, [], self.effort)
             return encoding.point(solver.get_model())[0] if answer else answer
 
-    def _permitted(self, points: np.ndarray, allowed: Allowed) -> Bool[np.ndarray, "points features"]:
+    def permitted(self, points: np.ndarray, allowed: Allowed) -> Bool[np.ndarray, "points features"]:
         """Whether the value of each feature is one that it may have."""
         sizes = np.fromiter((values.size for values in allowed), np.int64, len(allowed))
         flags = np.zeros(self.starts[-1], bool)
         flags[np.concatenate(allowed) + np.repeat(self.starts[:-1], sizes)] = True
         return np.asarray(flags[points + self.starts[:-1]])
 
-    def remember(self, found: Found) -> None:
-        """Keep a point with another answer, once the definition confirms it."""
-        replay(self.problem, found)
-        self.pool = np.concatenate([self.pool, found.point[None]])
+    def remember(self, points: Int64[np.ndarray, "points features"], feature: int | None = None) -> None:
+        """Keep what is nearest to the row of points with another answer; above all in one feature, if it is given."""
+        near = self._nearer(np.resize(points, (max(RUNS, len(points)), self.base.size)), feature)
+        new = [point for point in np.unique(near, axis=0) if point.tobytes() not in self.known]
+        self.known.update(point.tobytes() for point in new)
+        self.pool = np.concatenate([self.pool, *(point[None] for point in new)])
+
+    def _nearer(
+        self, points: Int64[np.ndarray, "points features"], feature: int | None
+    ) -> Int64[np.ndarray, "points features"]:
+        """The points with features put back, each in an order of its own, then numbers moved back, by halving.
+
+        Of hundreds of features that differ few are needed: they are put back many at a time, then fewer, then each.
+        """
+        points = points.copy()
+        order = self.rng.permuted(np.tile(np.arange(self.base.size), (len(points), 1)), axis=1)
+        if feature is not None:
+            self._halve(points, np.full(len(points), feature))
+        many = self.base.size
+        while many > 1:
+            columns = self._differing(points, order)
+            many = max(1, min(many // 4, len(columns) // 4))
+            for start in range(0, len(columns), many):
+                some = columns[start : start + many]
+                self._move(points, some, self.base[some])
+        for column in self._differing(points, order):
+            self._halve(points, column)
+        return points
+
+    def _halve(self, points: np.ndarray, features: np.ndarray) -> None:
+        """Move a feature of each point, where it is a number, as near to the row's as halving finds."""
+        low, high = self.base[features], points[np.arange(len(points)), features]
+        numbers = self.ordered[low + self.starts[features]] & self.ordered[high + self.starts[features]]
+        while np.any(numbers & (np.abs(high - low) > 1)):
+            middle = np.where(numbers, (low + high) // 2, high)
+            good = self._move(points, features, middle)
+            low, high = np.where(good, low, middle), np.where(good, middle, high)
+
+    def _differing(self, points: np.ndarray, order: np.ndarray) -> Int64[np.ndarray, "steps points"]:
+        """The features of each point, those first that are not as in the row, as many of them as differ at most."""
+        same = np.take_along_axis(points, order, 1) == self.base[order]
+        first = np.take_along_axis(order, np.argsort(same, axis=1, kind="stable"), 1)
+        return first.T[: int((~same).sum(axis=1).max(initial=0))]
+
+    def _move(self, points: np.ndarray, features: np.ndarray, values: np.ndarray) -> Bool[np.ndarray, " points"]:
+        """Give one feature of each point, or some, other values where its answer is still another one; says where."""
+        trial = points.copy()
+        trial[np.arange(len(points)), features] = values
+        good = np.asarray(self.problem.satisfied(self.problem.evaluate(trial)) >= 0)
+        points[good] = trial[good]
+        return good
+
+    def confirm(self) -> None:
+        """Check all points that were kept by the definition of a circuit's meaning, as ``decide.replay`` does one."""
+        if len(self.pool):
+            model = self.problem.models[0]
+            totals = model.sums.totals(simulate(model.circuit, self.problem.domain.bits(self.pool)))
+            good = (self.problem.satisfied(totals) >= 0) & self.permitted(self.pool, self.everything).all(axis=1)
+            if not good.all():
+                raise AssertionError(
+                    "points were found that the reference does not confirm; this is a defect, report it"
+                )
+
+
+class Region:
+    """A region that changes feature by feature, and of each point that was found in which features it is outside."""
+
+    def __init__(self, search: Search, allowed: Allowed) -> None:
+        self.search, self.allowed = search, list(allowed)
+        self.outside = np.zeros((0, len(allowed)), bool)
+        self.count = np.zeros(0, np.int64)
+
+    def blocked(self, i: int) -> Int64[np.ndarray, " some"]:
+        """The values of a feature with which a point that was found is in the region but for that feature."""
+        new = self.search.pool[len(self.outside) :]
+        if len(new):
+            self.outside = np.concatenate([self.outside, ~self.search.permitted(new, self.allowed)])
+            self.count = self.outside.sum(axis=1)
+        return np.unique(self.search.pool[self.count == self.outside[:, i], i])
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a point that was found is in the region."""
+        return bool(self.search.permitted(self.search.pool, self.allowed).all(axis=1).any())
+
+    def changed(self, i: int, values: Int64[np.ndarray, " some"]) -> Allowed:
+        """The region with other values of a feature."""
+        return [*self.allowed[:i], values, *self.allowed[i + 1 :]]
+
+    def change(self, i: int, values: Int64[np.ndarray, " some"]) -> None:
+        """Give a feature other values."""
+        self.blocked(i)  # all points are looked at
+        self.allowed = self.changed(i, values)
+        outside = ~np.isin(self.search.pool[:, i], values)
+        self.count += outside.astype(np.int64) - self.outside[:, i]
+        self.outside[:, i] = outside
