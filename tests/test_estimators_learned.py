@@ -39,8 +39,10 @@ def test_the_wiring_is_learned_except_for_values_of_heavy_tails():
 def test_settings_follow_from_the_table():
     small, large = (recipe_of("learned", rows=rows, bits=100, classes=2) for rows in (100, 10_000))
     assert (small.steps, large.steps) == (300, 2000)
-    assert recipe_of("learned", rows=10**7, bits=100, classes=2).steps == 4000
-    assert recipe_of("learned", rows=100, bits=100, classes=26).width == 2600
+    assert recipe_of("learned", rows=10**7, bits=100, classes=2).steps == 6000
+    widths = [recipe_of("learned", rows=rows, bits=100, classes=26).width for rows in (100, 3_000, 100_000)]
+    assert widths == [2600, 5200, 10_400]
+    assert (small.width, large.width) == (500, 1000)
     assert recipe_of("unique", rows=100, bits=5000, classes=2).width == 2500
     assert thresholds_of("learned", 100_000, 10) == 47
     assert thresholds_of("learned", 100_000, 1000) == thresholds_of("learned", 100, 2) == 15

@@ -4,6 +4,7 @@ wiring        learned; fixed for values of heavy tails, where it would learn wha
 thresholds    many, where there are samples to tell neighbouring ones apart and few columns
 temperature   2.8 √votes / classes: two classes that are hard to tell want a calm vote, many classes a sharp one
 steps         20 √samples: the more samples, the later a network begins to learn them by heart
+width         twice as large from 3,000 samples on, and again from 100,000: what few gates cannot tell apart, more can
 """
 
 import math
@@ -17,11 +18,11 @@ HEAVY: Final = 10.0
 """Excess kurtosis of a value from which its tails are heavy; of an exponential variable it is 6, of a normal one 0."""
 FIXED_WIDTH, FIXED_GATES_PER_CLASS = 1000, 200
 """Gates a layer, and for each class, that a network of fixed wiring has at least; also enough to read every bit."""
-LEARNED_WIDTH, LEARNED_GATES_PER_CLASS, MANY_ROWS = 500, 100, 3_000
-"""The same of a learned wiring; from so many samples on the width is twice as large at least."""
+LEARNED_WIDTH, LEARNED_GATES_PER_CLASS, MANY_ROWS = 500, 100, (3_000, 100_000)
+"""The same of a learned wiring; from each of these numbers of samples on both are twice as large."""
 FEWEST_THRESHOLDS, MOST_THRESHOLDS, MOST_BITS = 15, 47, 5_000
 """Thresholds a column, and the bits that columns of numbers should not have more of in all for it."""
-FEWEST_STEPS, MOST_STEPS = 300, 4_000
+FEWEST_STEPS, MOST_STEPS = 300, 6_000
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def recipe_of(wiring: str, *, rows: int, bits: int, classes: int) -> Recipe:
     """The recipe for a table of so many rows to train on, bits and classes (1 for a value)."""
     if wiring == "learned":
         return Recipe(
-            width=_divided(max(LEARNED_WIDTH * (1 + (rows >= MANY_ROWS)), LEARNED_GATES_PER_CLASS * classes), classes),
+            width=_divided(
+                max(LEARNED_WIDTH, LEARNED_GATES_PER_CLASS * classes) * 2 ** sum(rows >= many for many in MANY_ROWS),
+                classes,
+            ),
             depth=3,
             votes="all",
             steps=min(MOST_STEPS, max(FEWEST_STEPS, round(20 * math.sqrt(rows)))),
