@@ -303,10 +303,10 @@ def _show_plan(
         if status != "finished" and config.dataset in absent:
             status = "needs data"
         rows.append({"row": entry.name, "seed": config.seed, "run": config.identity, "status": status,
-                     "seconds": round(seconds[config.identity], 1)})  # fmt: skip
+                     "seconds": round(seconds[config.identity], 3)})  # fmt: skip
     left = sum(row["seconds"] for row in rows) / jobs
     if as_json:
-        output.print_json({"runs": rows, "seconds_left": round(left, 1), "not_at_hand": absent})
+        output.print_json({"runs": rows, "seconds_left": round(left, 3), "not_at_hand": absent})
         return
     shown = [(r["row"], str(r["seed"]), r["run"], r["status"], output.duration(r["seconds"])) for r in rows]
     output.print_table(("row", "seed", "run", "status", "time left"), shown)
