@@ -25,7 +25,7 @@ require("torch", "train", "training")
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor, nn
 
 from gatefit.encoders import Encoder, encoder_from_spec
@@ -34,6 +34,7 @@ from gatefit.layers.gates import no_gradient_to_inputs, saved_method, saved_pair
 from gatefit.methods import Method, NotBooleanError, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
+from gatefit.ops.expected_loss import ExpectedLoss, expected_loss
 from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.learned_stack.reference import note_gradients
@@ -179,6 +180,8 @@ class LogicNetwork(Implemented):
         self._known_stack: Stack | None = None
         self.watch: Watch | None = None
         self._begins = False
+        self._expected: ExpectedLoss | None = None
+        self._heeded: ExpectedLoss | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
         self.configuration: dict[str, Any] = {
@@ -290,6 +293,8 @@ class LogicNetwork(Implemented):
     def trained_scores(self, x: Batch) -> Float[Tensor, "batch classes"]:
         """Scores of the network as it is trained, whatever the mode."""
         check_batch(x, self.inputs)
+        expected, self._expected = self._expected, None
+        self._heeded = expected or self._heeded
         layers = self._stacked(x)
         if layers is None or any(
             layer.wiring.learns and layer.wiring.candidates_and_scores() is None for layer in layers
@@ -311,7 +316,9 @@ class LogicNetwork(Implemented):
         else:
             coefficients = [method.coefficients() for method in methods]
             sigmoid = activation == "sigmoid"
-            sums = soft_stack(x, stack, coefficients, sigmoid=sigmoid, implementation=self.implementation)
+            sums = soft_stack(
+                x, stack, coefficients, sigmoid=sigmoid, expected=expected, implementation=self.implementation
+            )
         return self._scores(self.readout.from_sums(sums))
 
     def _learned_sums(self, x: Batch, stack: Stack, layers: Sequence[GateLayer]) -> Tensor:
@@ -333,6 +340,20 @@ class LogicNetwork(Implemented):
             watch=self.watch,
             implementation=self.implementation,
         )
+
+    def expect(
+        self, targets: Sequence[Int64[Tensor, " batch"]], weights: Sequence[Tensor | None], *, share: float = 1.0
+    ) -> None:
+        """Say what the scores of the next pass are for, which takes less time then and computes the same.
+
+        ``share`` times the sum of the losses (``training.loop.loss_of``) of as many equal blocks of columns as there
+        are targets. Where something else was done with the scores once, no more is expected.
+        """
+        divisor = self.readout.divisor
+        if divisor is None or (self._heeded is not None and self._heeded.failed):
+            return
+        columns = self.readout.groups or self.readout.classes
+        self._expected = expected_loss(targets, weights, temperature=divisor, columns=columns, share=share)
 
     def wiring_parameters(self) -> list[nn.Parameter]:
         """What wirings learn."""

@@ -64,6 +64,11 @@ class Readout(nn.Module, ABC):
         """What training divides by, where probabilities are computed with another temperature; None: the same."""
         return None
 
+    @property
+    def divisor(self) -> float | None:
+        """What ``from_sums`` divides by, where that is all that it does: training is faster for knowing it."""
+        return None
+
     def deployed(self, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch classes"]:
         """The circuit's scores of Boolean ``y``, to the bit."""
         return self.deployed_from_sums(y if self.groups is None else group_sums(y, self.groups))
@@ -111,6 +116,11 @@ class GroupSum(Readout):
     def _own_temperature(self) -> float | None:
         own = self._buffers.get("probability_temperature")
         return None if own is None else float(own)
+
+    @property
+    def divisor(self) -> float | None:
+        """The temperature."""
+        return self.temperature
 
     def from_sums(self, sums: Float[Tensor, "batch groups"]) -> Float[Tensor, "batch classes"]:
         """Group sums over the temperature."""

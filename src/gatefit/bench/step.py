@@ -127,6 +127,8 @@ class Step:
     def step(self) -> None:
         """Forward, backward, Adam."""
         self.optimiser.zero_grad(set_to_none=True)
+        if isinstance(self.model, LogicNetwork):
+            self.model.expect([self.targets], [None])  # as training does
         self.forward().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         self.wait()

@@ -188,12 +188,27 @@ class Learner:
         return found is not None
 
 
-def batch_loss(learner: Learner, data: TrainingData, indices: Int64[np.ndarray, " batch"], *, first: int = 0) -> Tensor:
-    """The mean loss of these samples, which stand from place ``first`` on in the batch of the learner's next step."""
+def batch_loss(
+    learner: Learner,
+    data: TrainingData,
+    indices: Int64[np.ndarray, " batch"],
+    *,
+    first: int = 0,
+    share: float | Tensor | None = None,
+) -> Tensor:
+    """The mean loss of these samples, which stand from place ``first`` on in the batch of the learner's next step.
+
+    With ``share`` as much of it.
+    """
     network, weights = learner.network, None if data.train_weights is None else data.train_weights[indices]
     bits = data.train.training_batch(indices, seed=learner.config.seed, step=learner.state.step, first=first)
-    implementation = network.implementation if isinstance(network, LogicNetwork) else None
-    return loss_of(network(bits), data.train_targets[indices], weights, implementation)
+    targets = data.train_targets[indices]
+    implementation = None
+    if isinstance(network, LogicNetwork):
+        implementation = network.implementation
+        network.expect([targets], [weights], share=1.0 if share is None else float(share))
+    loss = loss_of(network(bits), targets, weights, implementation)
+    return loss if share is None else share * loss
 
 
 class Strategy:

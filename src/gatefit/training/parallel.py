@@ -103,7 +103,7 @@ class ProcessGroup(Strategy):
         if not len(own):
             # More processes than samples: one sample that counts nothing, so that noise is drawn everywhere alike.
             own, first = indices[:1], 0
-        loss = share * batch_loss(learners[0], data, own, first=first)
+        loss = batch_loss(learners[0], data, own, first=first, share=share)
         loss.backward()
         gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
         # The loss and the wish to stop travel with the gradients. A loss that is not finite anywhere is so everywhere.

@@ -70,11 +70,11 @@ class SideBySide(Strategy):
             data.train.training_batch(indices, seed=each.config.seed, step=each.state.step)
             for each, indices in zip(learners, batches, strict=True)
         ]
-        scores = self.common(batches_side_by_side(bits))
-        losses = []
-        for own, each in zip(scores.chunk(len(learners), dim=1), batches, strict=True):
-            weights = None if data.train_weights is None else data.train_weights[each]
-            losses.append(loss_of(own, data.train_targets[each], weights, self.common.implementation))
+        targets = [data.train_targets[each] for each in batches]
+        weights = [None if data.train_weights is None else data.train_weights[each] for each in batches]
+        self.common.expect(targets, weights)
+        scores = self.common(batches_side_by_side(bits)).chunk(len(learners), dim=1)
+        losses = [loss_of(*own, self.common.implementation) for own in zip(scores, targets, weights, strict=True)]
         torch.stack(losses).sum().backward()
         if watch is not None:
             watch.hand_back(watches, *sizes)

@@ -5,6 +5,8 @@
 torch's own adds a row up register by register, so that its sums depend on how wide the processor's registers are. Here
 the order is written down: that of torch on AVX-512, with whose results these agree to the bit. ``exp`` and ``log`` are
 the polynomials that torch uses (SLEEF, within one unit in the last place), with every fused product written as one.
+
+Samples do not see each other: ``tile_gradient`` computes the gradients of a few of them inside of another kernel.
 """
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, call-arg, var-annotated"
 
@@ -19,6 +21,7 @@ from torch import Tensor
 
 from gatefit.compiled import njit
 from gatefit.ops.cross_entropy import reference
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.simd import float_of_bits, fma
 
 _WIDTH: Final = 16
@@ -26,6 +29,7 @@ _WIDTH: Final = 16
 
 # No fastmath: what is to be fused says so.
 _inlined = njit(cache=True, inner=True, plain=True, forceinline=True, error_model="numpy")
+_inner = njit(cache=True, inner=True, nogil=True, plain=True, error_model="numpy")
 _kernel = njit(cache=True, nogil=True, plain=True, error_model="numpy")
 
 
@@ -125,8 +129,8 @@ def _row_sum(values, first, classes, register):
     return register[0]
 
 
-@_kernel
-def _forward(scores, targets, logs, flat, powers, sums, register, losses):
+@_inner
+def _forward_rows(scores, targets, logs, flat, powers, sums, register, losses):
     """Fill log p and the losses; whether every target is a class. ``flat`` is ``logs`` in one row, the rest scratch."""
     samples, classes = scores.shape
     for i in range(samples):
@@ -151,8 +155,8 @@ def _forward(scores, targets, logs, flat, powers, sums, register, losses):
     return True
 
 
-@_kernel
-def _backward(flat, targets, upstream, gradient, powers):
+@_inner
+def _backward_rows(flat, targets, upstream, gradient, powers):
     """Fill the gradient, which ``powers`` is in one row, as ``flat`` is log p."""
     samples, classes = gradient.shape
     for k in range(len(flat)):
@@ -162,6 +166,48 @@ def _backward(flat, targets, upstream, gradient, powers):
         for j in range(classes):
             gradient[i, j] *= upstream[i]
         gradient[i, targets[i]] = fma(own, upstream[i], -upstream[i])
+
+
+@_kernel
+def _forward(scores, targets, logs, flat, powers, sums, register, losses):
+    return _forward_rows(scores, targets, logs, flat, powers, sums, register, losses)
+
+
+@_kernel
+def _backward(flat, targets, upstream, gradient, powers):
+    _backward_rows(flat, targets, upstream, gradient, powers)
+
+
+def expected_in_tiles(expected: ExpectedLoss, lanes: int) -> tuple[Any, ...]:
+    """What ``tile_gradient`` reads of a loss, and its scratch for so many samples; for one thread."""
+    classes = expected.classes
+    scores, logs, gradient = (np.empty((lanes, classes), np.float32) for _ in range(3))
+    powers, sums, losses = (np.empty(size, np.float32) for size in (lanes * classes, lanes, lanes))
+    register, temperature = np.empty(_WIDTH, np.float32), np.float32(expected.temperature)
+    room = logs.reshape(-1), gradient.reshape(-1), powers, sums, register, losses
+    return expected.targets, expected.upstream, temperature, scores, logs, gradient, *room
+
+
+@_inner
+def tile_gradient(sums, first, loss, gradient):
+    """The expected loss's gradient to the sums (columns * lanes) of the samples from ``first`` on; 0 beyond the batch.
+
+    Where a target is no class it is not computed: nobody goes on with such a batch.
+    """
+    targets, upstream, temperature, scores, logs, own, flat, flat_own, powers, totals, register, losses = loss
+    lanes, classes = scores.shape
+    count = max(0, min(lanes, targets.shape[1] - first))
+    for block in range(targets.shape[0]):
+        column = block * classes
+        here, until = targets[block, first : first + count], count * classes
+        for i in range(count):
+            for j in range(classes):
+                scores[i, j] = sums[(column + j) * lanes + i] / temperature
+        if _forward_rows(scores[:count], here, logs[:count], flat[:until], powers, totals, register, losses):
+            _backward_rows(flat[:until], here, upstream[block, first : first + count], own[:count], flat_own[:until])
+        for j in range(classes):
+            for i in range(lanes):
+                gradient[(column + j) * lanes + i] = own[i, j] / temperature if i < count else float32(0.0)
 
 
 class _CrossEntropy(torch.autograd.Function):

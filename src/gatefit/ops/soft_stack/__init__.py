@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gatefit.ops.batches import Batch
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.soft_stack.numba import soft_stack_numba
 from gatefit.ops.soft_stack.reference import soft_stack_reference
@@ -31,8 +32,9 @@ def soft_stack(
     coefficients: Sequence[Float[Tensor, "_ 4"]],
     *,
     sigmoid: bool = False,
+    expected: ExpectedLoss | None = None,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
-    """The sums over groups of the layers that vote."""
+    """The sums over groups of the layers that vote; ``expected`` is what they will be used for, where that is known."""
     stack.check("coefficients", coefficients, 4)
-    return implementation.choose(SOFT_STACKS)(x, stack, coefficients, sigmoid=sigmoid)
+    return implementation.choose(SOFT_STACKS)(x, stack, coefficients, sigmoid=sigmoid, expected=expected)

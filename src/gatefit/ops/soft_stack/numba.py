@@ -5,9 +5,10 @@
     sigmoid    y = 1 / (1 + e^(-z)) in place of z, and δ = y (1 - y) ∂L/∂y, for the variants that never snap
 
 A row holds one node's sixteen samples, a cache line. ``stack_schedule`` says how a layer finds its inputs, and why
-gradients can replace one another in place. Activations are not kept for the backward pass: computing them again for
-sixteen samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and
-reading them back.
+gradients can replace one another in place. Where the loss is known beforehand (``expected_loss``), a tile goes back as
+soon as its scores are there. Else activations are not kept for the backward pass: computing them again for sixteen
+samples, layer by layer in the cache, takes less time than writing those of the whole batch to memory and reading them
+back.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
@@ -22,6 +23,8 @@ from torch import Tensor
 
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch, as_packed
+from gatefit.ops.cross_entropy.numba import expected_in_tiles, tile_gradient
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.simd import (
     add_sums,
     exp_of_negative,
@@ -35,7 +38,7 @@ from gatefit.ops.simd import (
     wide_vectors,
 )
 from gatefit.ops.simd import kernel as simd
-from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_ROWS, StackSchedule, stack_schedule
+from gatefit.ops.stack_schedule import FROM_BITS, FROM_CYCLES, FROM_ROWS, StackOrder, StackSchedule, stack_schedule
 from gatefit.ops.stack_tiles import (
     add_group_sums,
     ahead,
@@ -252,11 +255,11 @@ def _forward_tile(x, shift, layers, first, second, rows, c, sigmoid, activations
     for layer in range(last + 1 if outputs.size else last):
         kind, gates, start = layers[layer, 0], layers[layer, 1], layers[layer, 2]
         z = activations[place : place + gates * SAMPLES] if layer < last else outputs
-        stop = start + gates
+        stop, past = start + gates, far and layer < last
         if kind == FROM_BITS:
-            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
+            _forward_bits(x, shift, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, past)
         else:
-            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, far)
+            _forward_rows(below, first[start:stop], second[start:stop], rows[start:stop], c[start:stop], z, past)
         if sigmoid is not None:
             _sigmoid(z)
         if scores.size and layers[layer, 6]:
@@ -337,29 +340,67 @@ def _backward(
         )  # fmt: skip
 
 
+@kernel
+def _forward_and_back(
+    words, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
+    activations, outputs, delta, spare, scores, loss, gradient, dc, begin, end,
+):  # fmt: skip
+    """Scores, their gradients and dc, tile by tile: ``_forward`` and ``_backward`` for a loss that is known."""
+    dc[:] = 0
+    for tile in range(begin, end):
+        x, shift = words[tile * SAMPLES // 64], np.uint64(tile * SAMPLES % 64)
+        own, here = scores[tile], gradient[tile]
+        own[:] = 0
+        _forward_tile(x, shift, layers, first, second, rows, c, sigmoid, activations, outputs, own)
+        tile_gradient(own, tile * SAMPLES, loss, here)
+        spread_groups(here, delta[: layers[-1, 1] * SAMPLES], TILE)
+        _backward_tile(
+            x, shift, layers, first, second, rows, slots, cycles, trails, c, sigmoid,
+            activations, outputs, delta, spare, here, dc,
+        )  # fmt: skip
+
+
 _PER_WORD: Final = 64 // SAMPLES
 
 
 class _SoftStack(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: PackedBatch, stack: Stack, schedule: StackSchedule, sigmoid: bool, *coefficients: Tensor
+        ctx: Any,
+        x: PackedBatch,
+        stack: Stack,
+        schedule: StackSchedule,
+        sigmoid: bool,
+        expected: ExpectedLoss | None,
+        *coefficients: Tensor,
     ) -> Tensor:
         order = schedule.fixed
         c = scheduled_coefficients(stack, order, coefficients)
         tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
         scores = np.empty((tiles, stack.columns * SAMPLES), dtype=c.dtype)
         parts = slices(x.words.shape[0])
-
+        known = c.dtype == np.float32 and any(ctx.needs_input_grad)
+        known = known and expected is not None and expected.is_of(x.samples, stack.columns)
         ctx.x, ctx.stack, ctx.schedule, ctx.c, ctx.sigmoid = x, stack, schedule, c, sigmoid or None
+        ctx.expected = expected if known else None
+        ctx.gradient = np.empty_like(scores) if known else None
+        ctx.sums = workspace.array((len(parts), order.gates, 4), c.dtype) if known else None
 
         def task(place: int) -> None:
-            begin, end = parts[place]
-            activations = workspace.array((2 * widest * SAMPLES,), c.dtype)
+            begin, end = (_PER_WORD * word for word in parts[place])
             outputs = workspace.array((order.widths[-1] * SAMPLES,), c.dtype)
+            if ctx.expected is not None:
+                activations, delta, spare = _room_to_go_back(order, c.dtype)
+                _forward_and_back(
+                    x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots,
+                    walked_cycles(order), trails(order, SAMPLES, c.dtype), c, ctx.sigmoid, activations, outputs, delta,
+                    spare, scores, expected_in_tiles(ctx.expected, SAMPLES), ctx.gradient, ctx.sums[place], begin, end,
+                )  # fmt: skip
+                return
+            activations = workspace.array((2 * widest * SAMPLES,), c.dtype)
             _forward(
                 x.words, order.layers, schedule.first, schedule.second, order.rows, c, ctx.sigmoid,
-                activations, outputs, scores, _PER_WORD * begin, _PER_WORD * end,
+                activations, outputs, scores, begin, end,
             )  # fmt: skip
 
         run(task, len(parts), order.gates * x.samples)
@@ -369,35 +410,53 @@ class _SoftStack(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
-        tiles, widest = _PER_WORD * x.words.shape[0], max(order.widths)
-        gradient = to_tiles(gradients[0], tiles, SAMPLES)
-        parts = slices(x.words.shape[0])
-        sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+        x, order = ctx.x, ctx.schedule.fixed
+        gradient = to_tiles(gradients[0], _PER_WORD * x.words.shape[0], SAMPLES)
+        if ctx.expected is None or not ctx.expected.holds(ctx.gradient, gradient):
+            ctx.sums = _sums_of(ctx, gradient)
+        sums, ctx.sums = ctx.sums, None
+        return None, None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
 
-        def task(place: int) -> None:
-            begin, end = parts[place]
-            activations = workspace.array(((order.gates - order.widths[-1]) * SAMPLES,), c.dtype)
-            # Only a sigmoid's gradient needs its own output.
-            outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
-            delta = workspace.array((widest * SAMPLES,), c.dtype)
-            spare = workspace.array(delta.shape, c.dtype) if FROM_ROWS in order.kinds else None
-            _backward(
-                x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, walked_cycles(order),
-                trails(order, SAMPLES, c.dtype), c, ctx.sigmoid, activations, outputs, delta, spare, gradient,
-                sums[place], _PER_WORD * begin, _PER_WORD * end,
-            )  # fmt: skip
 
-        run(task, len(parts), order.gates * x.samples)
-        return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
+def _room_to_go_back(order: StackOrder, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """For a tile's activations of all layers but the last, its gradients, and those of the layer below, if need be."""
+    activations = workspace.array(((order.gates - order.widths[-1]) * SAMPLES,), dtype)
+    delta = workspace.array((max(order.widths) * SAMPLES,), dtype)
+    return activations, delta, workspace.array(delta.shape, dtype) if FROM_ROWS in order.kinds else None
+
+
+def _sums_of(ctx: Any, gradient: np.ndarray) -> np.ndarray:
+    """The slices' sums for the coefficients, for these gradients of the scores, whatever was expected."""
+    x, schedule, order, c = ctx.x, ctx.schedule, ctx.schedule.fixed, ctx.c
+    parts = slices(x.words.shape[0])
+    sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+
+    def task(place: int) -> None:
+        begin, end = parts[place]
+        activations, delta, spare = _room_to_go_back(order, c.dtype)
+        # Only a sigmoid's gradient needs its own output.
+        outputs = workspace.array((order.widths[-1] * SAMPLES if ctx.sigmoid else 0,), c.dtype)
+        _backward(
+            x.words, order.layers, schedule.first, schedule.second, order.rows, order.slots, walked_cycles(order),
+            trails(order, SAMPLES, c.dtype), c, ctx.sigmoid, activations, outputs, delta, spare, gradient,
+            sums[place], _PER_WORD * begin, _PER_WORD * end,
+        )  # fmt: skip
+
+    run(task, len(parts), order.gates * x.samples)
+    return sums
 
 
 def soft_stack_numba(
-    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "_ 4"]], *, sigmoid: bool = False
+    x: Batch,
+    stack: Stack,
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
+    *,
+    sigmoid: bool = False,
+    expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
     packed = as_packed(x)
-    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, *coefficients)
+    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, expected, *coefficients)
     assert isinstance(result, Tensor)
     return result

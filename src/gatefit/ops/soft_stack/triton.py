@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gatefit.ops.batches import Batch
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.stacks import Stack
 from gatefit.ops.triton_tiles import (
     Pool,
@@ -46,9 +47,14 @@ class _SoftStack(torch.autograd.Function):
 
 
 def soft_stack_triton(
-    x: Batch, stack: Stack, coefficients: Sequence[Float[Tensor, "_ 4"]], *, sigmoid: bool = False
+    x: Batch,
+    stack: Stack,
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
+    *,
+    sigmoid: bool = False,
+    expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
-    """All layers on the device of the coefficients."""
+    """All layers on the device of the coefficients; activations are kept, whatever is expected."""
     check_floats(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
     rows = [placed(tensor, owner) for tensor, owner in zip(coefficients, stack.owners, strict=True)]
     result = _SoftStack.apply(pool_of(x, rows[0].device), stack, sigmoid, *rows)
