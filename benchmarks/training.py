@@ -12,6 +12,7 @@ and output gradients and writes input gradients once, all in float32. Learned wi
 """
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 
@@ -28,9 +29,9 @@ RIVALS = ("torch-feature-major", "torch-naive-mixture")
 WIDTHS = (1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000)
 
 
-def run_case(shape: dict, method: str, threads: int, repeats: int) -> dict:
-    """One case in a fresh process."""
-    return measured_apart({"shape": shape, "method": method, "threads": threads, "repeats": repeats})
+def run_case(shape: dict, method: str, threads: int, repeats: int, **fields: object) -> dict:
+    """One case in a fresh process; ``fields`` are options of the network."""
+    return measured_apart({"shape": shape, "method": method, "threads": threads, "repeats": repeats, "fields": fields})
 
 
 def linear_fit(widths: list[int], times: list[float]) -> dict:
@@ -70,26 +71,29 @@ def wide(repeats: int) -> None:
     machine = describe()
     widths = WIDTHS[3:]
     rows, fits = [], []
-    for method in ("soft-mix", "multilinear-covjac", "multilinear-ste"):
-        for threads in (1, 2):
-            found = [run_case({**SHAPES["mnist-8k"], "width": width}, method, threads, repeats) for width in widths]
-            rows += [{"width": width, **row} for width, row in zip(widths, found, strict=True)]
-            fit = linear_fit(list(widths), [row["step"] for row in found])
-            fits.append({"method": method, "threads": threads, **fit})
-            print(
-                f"{method}, {threads} threads: {[round(row['step'] * 1e3, 1) for row in found]} ms, {fit}", flush=True
-            )
+    methods = ("soft-mix", "multilinear-covjac", "multilinear-ste")
+    for method, precision, threads in itertools.product(methods, ("single", "half"), (1, 2)):
+        shapes = [{**SHAPES["mnist-8k"], "width": width} for width in widths]
+        found = [run_case(shape, method, threads, repeats, precision=precision) for shape in shapes]
+        rows += [{"width": width, "precision": precision, **row} for width, row in zip(widths, found, strict=True)]
+        fit = linear_fit(list(widths), [row["step"] for row in found])
+        fits.append({"method": method, "precision": precision, "threads": threads, **fit})
+        steps = [round(row["step"] * 1e3, 1) for row in found]
+        print(f"{method}, {precision}, {threads} threads: {steps} ms, {fit}", flush=True)
     lines = [
         "# Wide layers\n",
         "Six layers, batch 512 (`python -m benchmarks.training --wide`): milliseconds of a step ~ width^exponent.\n",
-        f"| method | threads | {' | '.join(f'{width:,}' for width in widths)} | exponent | peak MB at {widths[-1]:,} |",
-        "|---|--:|" + "--:|" * (len(widths) + 2),
+        '*half*: layers hand one another numbers of 16 bits (`precision="half"`).\n',
+        f"| method | precision | threads | {' | '.join(f'{width:,}' for width in widths)} | exponent | "
+        f"peak MB at {widths[-1]:,} |",
+        "|---|---|--:|" + "--:|" * (len(widths) + 2),
     ]
     for i, fit in enumerate(fits):
         own = rows[i * len(widths) : (i + 1) * len(widths)]
         steps = " | ".join(f"{row['step'] * 1e3:.4g}" for row in own)
         memory = "" if own[-1]["peak_bytes"] is None else f"{own[-1]['peak_bytes'] / 1e6:,.0f}"
-        lines.append(f"| {fit['method']} | {fit['threads']} | {steps} | {fit['slope']:.2f} | {memory} |")
+        kind = f"{fit['method']} | {fit['precision']} | {fit['threads']}"
+        lines.append(f"| {kind} | {steps} | {fit['slope']:.2f} | {memory} |")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "wide.json").write_text(json.dumps({"machine": machine, "rows": rows, "fits": fits}, indent=1) + "\n")
     (RESULTS / "wide.md").write_text("\n".join(lines) + "\n")

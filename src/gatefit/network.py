@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 SKIPS: Final = ("inputs", "all")
 """What layers may read beside the layer below, by name."""
-HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range")
+HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range", "precision")
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
 
@@ -75,6 +75,9 @@ class LogicNetwork(Implemented):
     reads=[[0], [1], ...] and votes="last"; votes="all" lets every layer vote. Where several vote, the readout sees the
     gates class by class: of each class first the first voting layer's, then the next one's. ``skips`` names common
     ``reads``: "inputs", so that every later layer reads the network's input too, or "all", all layers below.
+
+    ``precision="half"``: in training, layers hand one another numbers of 16 bits, which wide layers are faster with;
+    parameters, their gradients and everything that is deployed are what they are without.
 
         LogicNetwork(784, 10, width=[2000, 1000], votes="all")
         LogicNetwork(784, 10, 2000, 2, skips="inputs")             reads=[[0], [0, 1]]
@@ -102,6 +105,7 @@ class LogicNetwork(Implemented):
         seed: int = 0,
         wiring_seed: int = 0,
         implementation: str | Implementation = "auto",
+        precision: str = "single",
         dtype: torch.dtype = torch.float32,
         encoder: Encoder | None = None,
         class_names: Sequence[str] = (),
@@ -184,6 +188,8 @@ class LogicNetwork(Implemented):
         self._heeded: ExpectedLoss | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
+        self.precision = precision
+        self._check_precision()
         self.configuration: dict[str, Any] = {
             **made,
             "readout": readout if isinstance(readout, str) else type(readout).__name__,
@@ -193,6 +199,7 @@ class LogicNetwork(Implemented):
             "wiring_seed": wiring_seed,
             **({} if self._sequential else {"reads": [list(each) for each in self.reads]}),
             **({} if self.votes == (len(widths),) else {"votes": list(self.votes)}),
+            **({} if precision == "single" else {"precision": precision}),
             **method_options,
         }
 
@@ -251,6 +258,28 @@ class LogicNetwork(Implemented):
         """Where the parameters are."""
         tensors = itertools.chain(self.layers.parameters(), self.layers.buffers())
         return next((tensor.device for tensor in tensors), torch.device("cpu"))
+
+    def _check_precision(self) -> None:
+        """Refuse 16-bit numbers where layers are not computed as one stack of float32."""
+        if self.precision == "single":
+            return
+        if self.precision != "half":
+            raise ValueError(f"precision must be single or half, got {self.precision!r}")
+        own = [layer.wiring for layer in self.gate_layers if layer.wiring.learns]
+        for fits, got in (
+            (self.dtype == torch.float32, f"numbers of {self.dtype}"),
+            (self._sequential and self._counted, "skips, or votes that are not counted"),
+            (all(type(layer) is GateLayer for layer in self.layers), "layers of another kind"),
+            (all(wiring.candidates_and_scores() is not None for wiring in own), "a learned wiring without candidates"),
+            (
+                all(layer.method.activation_name == "identity" for layer in self.gate_layers),
+                "a method with an activation of its own, such as the free ones",
+            ),
+        ):
+            if not fits:
+                raise ValueError(
+                    f"precision='half' is for layers of gates in float32 that read one another; got {got}; leave it out"
+                )
 
     def _size(self, source: int) -> int:
         return self.widths[source - 1] if source else self.inputs
@@ -441,6 +470,7 @@ class LogicNetwork(Implemented):
                 votes=self.votes,
                 owners=owners,
                 changing=[layer.wiring.learns for layer in layers],
+                half=self.precision == "half",
             )
         return known
 

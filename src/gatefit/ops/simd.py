@@ -8,7 +8,7 @@
 A vector of many samples is a value of its own, where a loop would leave the choice to LLVM:
 
     load(array, i, tile)        array[i], array[i + 1], ...: as many as the tile has samples
-    store(array, i, v)
+    store(array, i, v)          of arrays of uint16 and int16 as halves and as brains, two kinds of 16-bit numbers
     stream(array, i, v)         past the caches
     spread(x, tile)             x in every lane
     v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can
@@ -143,6 +143,51 @@ def _samples(tile):
     return lambda tile: count
 
 
+_HALF: Final = types.uint16
+"""An array of these holds binary16 numbers, of eleven bits: what lies between 0 and 1 is off by 2^-12 at most."""
+_BRAIN: Final = types.int16
+"""An array of these holds bfloat16 numbers, float32 without its last sixteen bits: of eight, and none is too small."""
+
+
+def _number(kind):
+    """The type that numbers of an array are computed in."""
+    return types.float32 if kind.dtype in (_HALF, _BRAIN) else kind.dtype
+
+
+def _vector(element, count):
+    return ir.VectorType(element, count)
+
+
+def _same(element, count, value):
+    """A vector constant."""
+    return ir.Constant(_vector(element, count), [value] * count)
+
+
+def _unpacked(builder, kind, v):
+    """What is computed with, of what an array holds."""
+    if kind.dtype == _HALF:
+        halves = builder.bitcast(v, _vector(ir.HalfType(), v.type.count))
+        return builder.fpext(halves, _vector(ir.FloatType(), v.type.count))
+    if kind.dtype == _BRAIN:
+        words = builder.zext(v, _vector(ir.IntType(32), v.type.count))
+        words = builder.shl(words, _same(ir.IntType(32), v.type.count, 16))
+        return builder.bitcast(words, _vector(ir.FloatType(), v.type.count))
+    return v
+
+
+def _packed(builder, kind, v):
+    """What an array holds, of what was computed: to nearest, ties to even."""
+    short, word = (_vector(ir.IntType(bits), v.type.count) for bits in (16, 32))
+    if kind.dtype == _HALF:
+        return builder.bitcast(builder.fptrunc(v, _vector(ir.HalfType(), v.type.count)), short)
+    if kind.dtype == _BRAIN:
+        bits, places = builder.bitcast(v, word), _same(ir.IntType(32), v.type.count, 16)
+        odd = builder.and_(builder.lshr(bits, places), _same(ir.IntType(32), v.type.count, 1))
+        half = builder.add(odd, _same(ir.IntType(32), v.type.count, 0x7FFF))
+        return builder.trunc(builder.lshr(builder.add(bits, half), places), short)
+    return v
+
+
 def _pointer(context, builder, kind, array, index, count):
     """A pointer to ``count`` elements of the array from the flat index on."""
     data = arrayobj.make_array(kind)(context, builder, array).data
@@ -153,13 +198,13 @@ def _pointer(context, builder, kind, array, index, count):
 @intrinsic
 def load(typing_context, array, index, tile):
     """The elements of a contiguous array from the flat index on."""
-    kind = Lanes(array.dtype, samples(tile))
+    kind = Lanes(_number(array), samples(tile))
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], kind.count)
         value = builder.load(pointer)
         value.align = signature.args[0].dtype.bitwidth // 8
-        return value
+        return _unpacked(builder, signature.args[0], value)
 
     return kind(array, types.intp, tile), generate
 
@@ -170,7 +215,8 @@ def store(typing_context, array, index, value):
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], value.count)
-        builder.store(arguments[2], pointer, align=signature.args[0].dtype.bitwidth // 8)
+        packed = _packed(builder, signature.args[0], arguments[2])
+        builder.store(packed, pointer, align=signature.args[0].dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.none(array, types.intp, value), generate
@@ -182,7 +228,7 @@ def stream(typing_context, array, index, value):
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], value.count)
-        written = builder.store(arguments[2], pointer, align=_LINE)
+        written = builder.store(_packed(builder, signature.args[0], arguments[2]), pointer, align=_LINE)
         written.set_metadata("nontemporal", builder.module.add_metadata([cgutils.int32_t(1)]))
         return context.get_dummy_value()
 

@@ -7,10 +7,13 @@ sums[:, k] = Σ over the layers that vote, Σ over the gates of their group k
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
+
+from gatefit.ops.implementations import Implementation
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,8 @@ class Stack:
     """For each layer which row of coefficients each gate has, so that gates can share one; None, empty: its own."""
     changing: Sequence[bool] = ()
     """For each layer whether its wiring may be another one at the next call; empty: none does."""
+    half: bool = False
+    """Whether layers hand one another numbers of 16 bits (``handed_on``): half as much to keep and to fetch."""
 
     def __post_init__(self) -> None:
         if not self.wirings:
@@ -73,6 +78,36 @@ class Stack:
         shapes = [tuple(tensor.shape) for tensor in tensors]
         if shapes != needed:
             raise ValueError(f"the layers need {what} of shapes {needed}, got {shapes}")
+
+
+class _HandedOn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor) -> Tensor:
+        return y.half().to(y.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return gradients[0].bfloat16().to(gradients[0].dtype)
+
+
+def handed_on(stack: Stack, y: Float[Tensor, "batch gates"]) -> Float[Tensor, "batch gates"]:
+    """A layer's outputs as what reads them sees them: where ``stack.half`` says so, rounded.
+
+    forward    to binary16, of eleven bits: a number from 0 to 1 is off by 2^-12 at most
+    backward   the gradient to bfloat16, of eight bits: off by 2^-9 of itself, however small it is
+
+    Kernels may round a gradient more than once, where it is a sum.
+    """
+    return cast(Tensor, _HandedOn.apply(y)) if stack.half else y
+
+
+def check_half(stack: Stack, coefficients: Sequence[Tensor], implementation: Implementation) -> None:
+    """Refuse 16-bit numbers where no kernel computes with them."""
+    if stack.half and (implementation.by_triton or coefficients[0].dtype != torch.float32):
+        raise ValueError(
+            f"layers hand on 16-bit numbers on the CPU and in float32 alone, got {coefficients[0].dtype} on "
+            f"{coefficients[0].device}; use precision='single'"
+        )
 
 
 def at_places(rows: Shaped[Tensor, "rows ..."], owners: Int[Tensor, " gates"] | None) -> Shaped[Tensor, "gates ..."]:

@@ -140,6 +140,10 @@ class NetworkConfig(Section):
         Annotated[float, Meta(gt=0), _Finite] | Literal["search"] | None,
         _help("temperature of the class scores, or search it on held-out data (default: 0.36 √(gates a class))"),
     ] = None
+    precision: Annotated[
+        Literal["single", "half"] | None,
+        _help("what layers hand one another in training: single (default), or half, faster where layers are wide"),
+    ] = None
     initialisation: Annotated[str, _help("normal or residual (leaning to the identity)")] = "normal"
     sigma: Annotated[
         float | None, _help("standard deviation of the initial parameters (default: 1, residual 0.25)")
@@ -175,6 +179,8 @@ class NetworkConfig(Section):
         if isinstance(self.wiring, list | tuple):
             object.__setattr__(self, "wiring", ",".join(map(str, self.wiring)))
         super().__post_init__()
+        if self.precision == "single":
+            object.__setattr__(self, "precision", None)  # the same run, and the same name
         self._check_layers()
         if self.reach is not None and "local" not in self.wirings:
             raise ValueError(f"reach is of the local wiring, got wiring={self.wiring!r}; set wiring='local' too")

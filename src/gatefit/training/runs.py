@@ -98,6 +98,7 @@ def build_network(config: RunConfig, dataset: Dataset) -> LogicNetwork:
         votes=config.votes or "last",
         readout=config.readout,
         readout_temperature="auto" if config.readout_temperature is None else config.readout_temperature,
+        precision=config.precision or "single",
         seed=config.seed,
         wiring_seed=config.wiring_seed,
         encoder=dataset.encoder,

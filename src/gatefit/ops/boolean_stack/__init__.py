@@ -18,7 +18,7 @@ from gatefit.ops.batches import Batch
 from gatefit.ops.boolean_stack.numba import boolean_counts_numba, boolean_stack_numba
 from gatefit.ops.boolean_stack.reference import boolean_counts_reference, boolean_stack_reference
 from gatefit.ops.implementations import Implementation
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Stack, check_half
 from gatefit.ops.triton_launch import lazily
 
 BOOLEAN_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -44,6 +44,7 @@ def boolean_stack(
     """How many gates of each group are 1, with gradients to ``coefficients``."""
     _check_gates(stack, gates)
     stack.check("coefficients", coefficients, 4)
+    check_half(stack, coefficients, implementation)
     return implementation.choose(BOOLEAN_STACKS)(x, stack, gates, coefficients)
 
 

@@ -343,10 +343,11 @@ class _BooleanStack(torch.autograd.Function):
         gradient = to_tiles(gradients[0], words * 64 // PART_SAMPLES, PART_SAMPLES)
         parts = slices(words)
         sums = workspace.array((len(parts), order.gates, 4), c.dtype)
+        kept_as = np.int16 if ctx.stack.half else c.dtype
 
         def task(place: int) -> None:
-            delta = workspace.array((widest * PART_SAMPLES,), c.dtype)
-            spare = workspace.array(delta.shape, c.dtype) if FROM_ROWS in order.kinds else None
+            delta = workspace.array((widest * PART_SAMPLES,), kept_as)
+            spare = workspace.array(delta.shape, kept_as) if FROM_ROWS in order.kinds else None
             _backward(
                 x.words, order.layers, schedule.first, schedule.second, order.slots, walked_cycles(order),
                 trails(order, PART_SAMPLES, c.dtype), c, ctx.bits, delta, spare, gradient, sums[place], *parts[place],

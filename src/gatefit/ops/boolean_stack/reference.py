@@ -9,7 +9,7 @@ from torch import Tensor
 from gatefit.ops.batches import Batch, as_float
 from gatefit.ops.coefficients import codebook
 from gatefit.ops.gate_layer.reference import gate_layer
-from gatefit.ops.stacks import Stack, at_places, votes_of
+from gatefit.ops.stacks import Stack, at_places, handed_on, votes_of
 from gatefit.ops.straight_through import straight_through
 
 
@@ -22,7 +22,7 @@ def boolean_stack_reference(
     for layer, (wiring, numbers, rows) in enumerate(zip(stack.wirings, gates, coefficients, strict=True)):
         snapped = codebook(dtype, device)[at_places(numbers, stack.owners[layer]).long()]
         z = gate_layer(h, wiring, at_places(rows, stack.owners[layer]))
-        h = straight_through(z, gate_layer(h.detach(), wiring, snapped))
+        h = handed_on(stack, straight_through(z, gate_layer(h.detach(), wiring, snapped)))
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters)
 

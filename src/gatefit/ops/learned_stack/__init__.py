@@ -21,7 +21,7 @@ from gatefit.ops.implementations import Implementation
 from gatefit.ops.learned_stack.numba import best_candidates_numba, learned_stack_numba
 from gatefit.ops.learned_stack.reference import best_candidates_reference, learned_stack_reference
 from gatefit.ops.learned_stack.watch import Watch
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Stack, check_half
 from gatefit.ops.triton_launch import lazily
 
 LEARNED_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -63,6 +63,7 @@ def learned_stack(
     ``stack.wirings`` are the nodes that are read: the best scored candidates.
     """
     stack.check("coefficients", coefficients, 4)
+    check_half(stack, coefficients, implementation)
     if gates is not None:
         stack.check("gate numbers", gates)
     for layer, (nodes, values, width) in enumerate(zip(candidates, scores, stack.widths, strict=True)):

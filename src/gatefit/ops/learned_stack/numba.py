@@ -220,7 +220,7 @@ def _first_gradient(votes, gradient, rows):
 
 @_kernel_of_views
 def _soft_backward(
-    words, layers, pairs, nodes, c, activations, delta, spare, gradient, dc, q, watched, notes, offered, kept,
+    words, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, watched, notes, offered, kept,
     begin, end,
 ):  # fmt: skip
     """dc and q: the sums over words begin to end."""
@@ -229,7 +229,8 @@ def _soft_backward(
     for word in range(begin, end):
         last = layers.shape[0] - 1
         _soft_forward_word(words[word], layers, last, pairs, c, activations, gradient[word][:0])
-        above, here, there = gradient[word], delta, spare
+        spread_groups(gradient[word], top, TILE)
+        above, here, there = top, delta, spare
         for layer in range(last, -1, -1):
             start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             if layer == 0:
@@ -254,8 +255,8 @@ def _soft_backward(
 def _keep(rows, nodes, kept, word):
     """The word's values of some nodes, for whoever looks for better ones."""
     for place in range(nodes.size):
-        for sample in range(SAMPLES):
-            kept[place, word * SAMPLES + sample] = rows[int64(nodes[place]) * SAMPLES + sample]
+        at = place * kept.shape[1] + word * SAMPLES
+        store(kept, at, load(rows, int64(nodes[place]) * SAMPLES, TILE))
 
 
 @kernel
@@ -278,12 +279,15 @@ def _boolean_forward(words, layers, pairs, kinds, bits, scores, begin, end):
 
 
 @_kernel_of_views
-def _boolean_backward(words, layers, pairs, nodes, c, bits, delta, spare, gradient, dc, q, watched, notes, begin, end):
+def _boolean_backward(
+    words, layers, pairs, nodes, c, bits, delta, spare, top, gradient, dc, q, watched, notes, begin, end
+):
     """dc and q: the sums over words begin to end, from the bits of the forward pass."""
     dc[:] = 0
     q[:] = 0
     for word in range(begin, end):
-        above, here, there = gradient[word], delta, spare
+        spread_groups(gradient[word], top, TILE)
+        above, here, there = top, delta, spare
         for layer in range(layers.shape[0] - 1, -1, -1):
             start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
             x = words[word] if layer == 0 else bits[word, layers[layer - 1, START] : start]
@@ -391,6 +395,7 @@ class _Plan:
             rows += count
         self.rows = rows
         self.starts, self.sizes, self.widths, self.offers, self.dtype = starts, sizes, widths, offers, dtype
+        self.activations, self.gradients = (np.uint16, np.int16) if stack.half else (dtype, dtype)
 
 
 def _filled_up(nodes: Int[np.ndarray, "2 gates candidates"]) -> Int[np.ndarray, "2 gates filled"]:
@@ -414,7 +419,7 @@ class _LearnedStack(torch.autograd.Function):
         def task(place: int) -> None:
             begin, end = parts[place]
             if kinds is None:
-                activations = workspace.array((plan.gates * SAMPLES,), plan.dtype)
+                activations = workspace.array((plan.gates * SAMPLES,), plan.activations)
                 _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, begin, end)
             else:
                 _boolean_forward(x.words, plan.layers, plan.pairs, kinds, bits, found, begin, end)
@@ -440,10 +445,11 @@ class _LearnedStack(torch.autograd.Function):
         def task(place: int) -> None:
             begin, end = parts[place]
             size = plan.widest * SAMPLES
-            room = workspace.array((2 * size + plan.starts[-2] * SAMPLES * ctx.soft,), plan.dtype)
-            shared = (room[:size], room[size : 2 * size], gradient, dc[place], q[place], plan.watched, notes)
+            room = workspace.array((2 * size + plan.columns * SAMPLES,), plan.gradients)
+            delta, spare, top = room[:size], room[size : 2 * size], room[2 * size :]
+            shared = (delta, spare, top, gradient, dc[place], q[place], plan.watched, notes)
             if ctx.soft:
-                activations = room[2 * size :]
+                activations = workspace.array((plan.starts[-2] * SAMPLES,), plan.activations)
                 _soft_backward(
                     x.words, plan.layers, plan.pairs, plan.nodes, c, activations, *shared, offered, kept, begin, end
                 )

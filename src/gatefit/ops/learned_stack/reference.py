@@ -10,7 +10,7 @@ from torch import Tensor
 from gatefit.ops.batches import Batch, as_float
 from gatefit.ops.coefficients import codebook
 from gatefit.ops.learned_stack.watch import Watch
-from gatefit.ops.stacks import Stack, at_places, votes_of
+from gatefit.ops.stacks import Stack, at_places, handed_on, votes_of
 from gatefit.ops.straight_through import straight_through
 
 
@@ -65,7 +65,7 @@ def learned_stack_reference(
         if gates is not None:
             snapped = codebook(dtype, device)[at_places(gates[layer], stack.owners[layer]).long()]
             z = straight_through(z, polynomial(a.detach(), b.detach(), snapped))
-        h = z
+        h = handed_on(stack, z)
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters)
 

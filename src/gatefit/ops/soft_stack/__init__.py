@@ -3,6 +3,8 @@
 a_0 = bits of the batch;   a_l = c_0 + c_a a + c_b b + c_ab ab  over the wired inputs in a_(l-1);   l = 1 ... depth
 sums[:, k] = Σ_(layers l that vote) Σ_(gates g of group k) a_l[:, g];   with a sigmoid after each polynomial where it
 is asked for, as in the variants that are never snapped to gates
+
+``stack.half``: what layers hand one another is rounded to 16 bits (``stacks.handed_on``); not with a sigmoid.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +18,7 @@ from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.soft_stack.numba import soft_stack_numba
 from gatefit.ops.soft_stack.reference import soft_stack_reference
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Stack, check_half
 from gatefit.ops.triton_launch import lazily
 
 SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -37,4 +39,5 @@ def soft_stack(
 ) -> Float[Tensor, "batch columns"]:
     """The sums over groups of the layers that vote; ``expected`` is what they will be used for, where that is known."""
     stack.check("coefficients", coefficients, 4)
+    check_half(stack, coefficients, implementation)
     return implementation.choose(SOFT_STACKS)(x, stack, coefficients, sigmoid=sigmoid, expected=expected)

@@ -9,7 +9,7 @@ from torch import Tensor
 from gatefit.ops.batches import Batch, as_float
 from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.gate_layer.reference import gate_layer
-from gatefit.ops.stacks import Stack, at_places, votes_of
+from gatefit.ops.stacks import Stack, at_places, handed_on, votes_of
 
 
 def soft_stack_reference(
@@ -24,6 +24,6 @@ def soft_stack_reference(
     h, voters = as_float(x, coefficients[0].dtype, coefficients[0].device), []
     for layer, (wiring, rows) in enumerate(zip(stack.wirings, coefficients, strict=True)):
         z = gate_layer(h, wiring, at_places(rows, stack.owners[layer]))
-        h = torch.sigmoid(z) if sigmoid else z
+        h = torch.sigmoid(z) if sigmoid else handed_on(stack, z)
         voters += [h] if layer + 1 in stack.votes else []
     return votes_of(stack, voters)
