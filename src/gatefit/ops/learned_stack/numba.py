@@ -176,12 +176,17 @@ _kernel_of_views = njit(cache=True, nogil=True)
 
 
 @njit(cache=True, inner=True, views=True, forceinline=True, error_model="numpy", fastmath=FUSED)
-def _layer(layers, layer, nodes, q, watched):
-    """A layer's gates from start to stop, its pool's size, its candidates, their sums, and which inputs are watched."""
+def _layer(layers, layer, nodes, q, part, watched):
+    """A layer's gates from start to stop, its pool's size, its candidates, their sums, and which inputs are watched.
+
+    ``q`` holds for one layer after another the sums of every part of the batch.
+    """
     start, pool, width = layers[layer, START], layers[layer, POOL], layers[layer, CANDIDATES]
     stop, at = start + layers[layer, GATES], layers[layer, SCORES_START]
-    own = nodes[at : at + 2 * (stop - start) * width].reshape((2, stop - start, width))
-    sums = q[at : at + 2 * (stop - start) * width]
+    size = 2 * (stop - start) * width
+    own = nodes[at : at + size].reshape((2, stop - start, width))
+    first = at * (q.size // max(1, nodes.size)) + part * size
+    sums = q[first : first + size]
     return start, stop, pool, own, sums, watched[2 * start : 2 * stop] if layers[layer, WATCHED] else watched[:0]
 
 
@@ -220,19 +225,22 @@ def _first_gradient(votes, gradient, rows):
 
 @_kernel_of_views
 def _soft_backward(
-    words, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, watched, notes, offered, kept,
-    begin, end,
+    words, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, part, watched, notes, offered,
+    kept, begin, end,
 ):  # fmt: skip
-    """dc and q: the sums over words begin to end."""
+    """dc and a part of q: the sums over words begin to end."""
     dc[:] = 0
-    q[:] = 0
+    if begin == end:  # an empty batch
+        q[:] = 0
     for word in range(begin, end):
         last = layers.shape[0] - 1
         _soft_forward_word(words[word], layers, last, pairs, c, activations, gradient[word][:0])
         spread_groups(gradient[word], top, TILE)
         above, here, there = top, delta, spare
         for layer in range(last, -1, -1):
-            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
+            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, part, watched)
+            if word == begin:
+                sums[:] = 0
             if layer == 0:
                 _backward_bits(
                     words[word], pairs[:, start:stop], own, c[start:stop], above, here[:0], dc[start:stop], sums,
@@ -280,16 +288,19 @@ def _boolean_forward(words, layers, pairs, kinds, bits, scores, begin, end):
 
 @_kernel_of_views
 def _boolean_backward(
-    words, layers, pairs, nodes, c, bits, delta, spare, top, gradient, dc, q, watched, notes, begin, end
+    words, layers, pairs, nodes, c, bits, delta, spare, top, gradient, dc, q, part, watched, notes, begin, end
 ):
-    """dc and q: the sums over words begin to end, from the bits of the forward pass."""
+    """dc and a part of q: the sums over words begin to end, from the bits of the forward pass."""
     dc[:] = 0
-    q[:] = 0
+    if begin == end:
+        q[:] = 0
     for word in range(begin, end):
         spread_groups(gradient[word], top, TILE)
         above, here, there = top, delta, spare
         for layer in range(layers.shape[0] - 1, -1, -1):
-            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, watched)
+            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, part, watched)
+            if word == begin:
+                sums[:] = 0
             x = words[word] if layer == 0 else bits[word, layers[layer - 1, START] : start]
             to_below = here[: pool * SAMPLES] if layer else here[:0]
             if layer:
@@ -437,7 +448,7 @@ class _LearnedStack(torch.autograd.Function):
         gradient = to_tiles(gradients[0], words, SAMPLES)
         parts = slices(words)
         dc = workspace.array((len(parts), plan.gates, 4), plan.dtype)
-        q = workspace.array((len(parts), plan.nodes.size), plan.dtype)
+        q = workspace.array((len(parts) * plan.nodes.size,), plan.dtype)
         notes = workspace.array((plan.rows, words * SAMPLES), plan.dtype)
         kept = workspace.array((int(plan.offers[-1]) if ctx.soft else 0, words * SAMPLES), plan.dtype)
         offered = np.concatenate([np.empty(0, np.int32), *plan.offered[1:]])
@@ -447,7 +458,7 @@ class _LearnedStack(torch.autograd.Function):
             size = plan.widest * SAMPLES
             room = workspace.array((2 * size + plan.columns * SAMPLES,), plan.gradients)
             delta, spare, top = room[:size], room[size : 2 * size], room[2 * size :]
-            shared = (delta, spare, top, gradient, dc[place], q[place], plan.watched, notes)
+            shared = (delta, spare, top, gradient, dc[place], q, place, plan.watched, notes)
             if ctx.soft:
                 activations = workspace.array((plan.starts[-2] * SAMPLES,), plan.activations)
                 _soft_backward(
@@ -466,7 +477,7 @@ class _LearnedStack(torch.autograd.Function):
         to_scores, learned = [], iter(ctx.scores)
         for layer, width in enumerate(plan.widths):
             if width:
-                own = q[:, plan.sizes[layer] : plan.sizes[layer + 1]]
+                own = q[len(parts) * plan.sizes[layer] : len(parts) * plan.sizes[layer + 1]]
                 to_scores.append(_to_scores(next(learned), own.reshape(len(parts), -1, width)))
         return None, None, None, None, None, *to_coefficients, *to_scores
 
