@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 SKIPS: Final = ("inputs", "all")
 """What layers may read beside the layer below, by name."""
+TOGETHER: Final = 100_000
+"""Gates of a network up to which coefficients of all layers are computed by one call; copying more takes longer."""
 HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range", "precision")
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
@@ -338,27 +340,36 @@ class LogicNetwork(Implemented):
             if activation != "identity":
                 return self.layer_by_layer(x)
             return self._scores(self.readout.from_sums(self._learned_sums(x, stack, layers)))
-        if all(method.boolean_forward for method in methods):
-            samples = [method.sample() for method in methods]
-            gates, coefficients = [gates for gates, _ in samples], [c for _, c in samples]
+        gates, coefficients = self._gates_and_coefficients(methods)
+        if gates is not None:
             sums = boolean_stack(x, stack, gates, coefficients, implementation=self.implementation)
         else:
-            coefficients = [method.coefficients() for method in methods]
             sigmoid = activation == "sigmoid"
             sums = soft_stack(
                 x, stack, coefficients, sigmoid=sigmoid, expected=expected, implementation=self.implementation
             )
         return self._scores(self.readout.from_sums(sums))
 
+    def _gates_and_coefficients(self, methods: Sequence[Method]) -> tuple[Sequence[Tensor] | None, Sequence[Tensor]]:
+        """Of every layer the gates, where all commit to gates in training, and the coefficients."""
+        sizes = [method.latent.shape[0] for method in methods]
+        # Layers that were given may have options of their own; in large ones what calls cost does not show.
+        few = len(methods) > 1 and sum(sizes) <= TOGETHER and "layers" not in self.configuration
+        whole = type(methods[0]).together(methods) if few else None
+        if not all(method.boolean_forward for method in methods):
+            if whole is not None:
+                return None, torch.split(whole.coefficients(), sizes)
+            return None, [method.coefficients() for method in methods]
+        if whole is not None:
+            gates, coefficients = whole.sample()
+            return torch.split(gates, sizes), torch.split(coefficients, sizes)
+        samples = [method.sample() for method in methods]
+        return [gates for gates, _ in samples], [coefficients for _, coefficients in samples]
+
     def _learned_sums(self, x: Batch, stack: Stack, layers: Sequence[GateLayer]) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
         choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
-        gates = None
-        if all(layer.method.boolean_forward for layer in layers):
-            samples = [layer.method.sample() for layer in layers]
-            gates, coefficients = [gates for gates, _ in samples], [c for _, c in samples]
-        else:
-            coefficients = [layer.method.coefficients() for layer in layers]
+        gates, coefficients = self._gates_and_coefficients([layer.method for layer in layers])
         return learned_stack(
             x,
             stack,

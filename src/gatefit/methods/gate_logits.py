@@ -201,6 +201,16 @@ class GumbelST(_LogitStraightThrough):
         super().join(methods)
         self.streams = [method.noise for method in methods if isinstance(method, GumbelST)]
 
+    @classmethod
+    def together(cls, methods: Sequence[Method]) -> Method | None:
+        """Each of the methods draws its own noise, for equal parts."""
+        own = [method for method in methods if isinstance(method, GumbelST) and len(method.streams) == 1]
+        sizes = {method.latent.shape[0] for method in own}
+        whole = super().together(methods) if len(own) == len(methods) and len(sizes) == 1 else None
+        if isinstance(whole, GumbelST):
+            whole.streams = [method.noise for method in own]
+        return whole
+
     def get_extra_state(self) -> Tensor:
         """The noise stream's position, saved in the state_dict."""
         return self.noise.get_state()

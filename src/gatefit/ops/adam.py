@@ -44,7 +44,12 @@ class Adam(torch.optim.AdamW):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As torch's."""
-        _zero_grad(self, set_to_none)
+        if not set_to_none:
+            _zero_grad(self, set_to_none)
+            return
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None
 
     def state_dict(self) -> dict[str, Any]:
         """As torch's."""
