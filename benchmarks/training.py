@@ -3,6 +3,7 @@
     python -m benchmarks.training                 all shapes, methods and widths; writes benchmarks/results/training.*
     python -m benchmarks.training --quick         the two small shapes, fewer repeats
     python -m benchmarks.training --wide          8,000 to 256,000 gates a layer; writes benchmarks/results/wide.*
+    python -m benchmarks.training --wide-avx2     the same with AVX-512 masked; writes benchmarks/results/wide-avx2.*
 
 Every case runs in a process of its own, so that its peak memory is its own; a time is the least of its repeats. Ratios
 compare cases of the same run on the same number of threads. Bytes moved are those that no order of computation
@@ -14,7 +15,10 @@ and output gradients and writes input gradients once, all in float32. Learned wi
 import argparse
 import itertools
 import json
+import os
+import tempfile
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -66,13 +70,21 @@ def table(rows: list[dict], copy_bandwidth: dict) -> str:
     return "\n".join(lines)
 
 
-def wide(repeats: int) -> None:
+HASWELL: Final = {"NUMBA_CPU_NAME": "haswell", "ATEN_CPU_CAPABILITY": "avx2"}
+"""What makes a processor with AVX-512 do without."""
+
+
+def wide(repeats: int, *, avx2: bool = False) -> None:
     """Three methods from 8,000 to 256,000 gates a layer, one and two threads: time, its exponent and peak memory."""
     machine = describe()
+    name, which, threads_tried = "wide", "", (1, 2)
+    if avx2:
+        os.environ.update(HASWELL, NUMBA_CACHE_DIR=tempfile.mkdtemp())
+        name, which, threads_tried = "wide-avx2", ", kernels compiled for AVX2", (1,)
     widths = WIDTHS[3:]
     rows, fits = [], []
     methods = ("soft-mix", "multilinear-covjac", "multilinear-ste")
-    for method, precision, threads in itertools.product(methods, ("single", "half"), (1, 2)):
+    for method, precision, threads in itertools.product(methods, ("single", "half"), threads_tried):
         shapes = [{**SHAPES["mnist-8k"], "width": width} for width in widths]
         found = [run_case(shape, method, threads, repeats, precision=precision) for shape in shapes]
         rows += [{"width": width, "precision": precision, **row} for width, row in zip(widths, found, strict=True)]
@@ -82,7 +94,8 @@ def wide(repeats: int) -> None:
         print(f"{method}, {precision}, {threads} threads: {steps} ms, {fit}", flush=True)
     lines = [
         "# Wide layers\n",
-        "Six layers, batch 512 (`python -m benchmarks.training --wide`): milliseconds of a step ~ width^exponent.\n",
+        f"Six layers, batch 512{which} (`python -m benchmarks.training --{name}`): milliseconds of a step ~ "
+        "width^exponent.\n",
         '*half*: layers hand one another numbers of 16 bits (`precision="half"`).\n',
         f"| method | precision | threads | {' | '.join(f'{width:,}' for width in widths)} | exponent | "
         f"peak MB at {widths[-1]:,} |",
@@ -95,8 +108,9 @@ def wide(repeats: int) -> None:
         kind = f"{fit['method']} | {fit['precision']} | {fit['threads']}"
         lines.append(f"| {kind} | {steps} | {fit['slope']:.2f} | {memory} |")
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "wide.json").write_text(json.dumps({"machine": machine, "rows": rows, "fits": fits}, indent=1) + "\n")
-    (RESULTS / "wide.md").write_text("\n".join(lines) + "\n")
+    content = json.dumps({"machine": machine, "rows": rows, "fits": fits}, indent=1)
+    (RESULTS / f"{name}.json").write_text(content + "\n")
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n")
 
 
 def plot(curves: dict[str, list[float]], path: Path) -> None:
@@ -119,10 +133,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes and few repeats, nothing written")
     parser.add_argument("--wide", action="store_true", help="from 8,000 to 256,000 gates a layer, nothing else")
+    parser.add_argument("--wide-avx2", action="store_true", help="the same by kernels for processors without AVX-512")
     options = parser.parse_args()
     repeats = 5 if options.quick else 8
-    if options.wide:
-        wide(repeats)
+    if options.wide or options.wide_avx2:
+        wide(repeats, avx2=options.wide_avx2)
         return
     shapes = {k: v for k, v in SHAPES.items() if not options.quick or k in ("mnist-8k", "monks")}
     machine = describe()

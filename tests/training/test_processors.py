@@ -15,6 +15,7 @@ pytestmark = pytest.mark.outside
 
 BOOLEAN = [name for name in METHODS if not name.endswith("-free")]
 BOOLEAN += ["multilinear-covjac/learned", "multilinear-ste/learned"]
+BOOLEAN += ["multilinear-covjac//half", "multilinear-ste//half", "multilinear-covjac/learned/half"]
 # Ten classes, and sizes that are no multiple of a register's width.
 WORKER = """
 import hashlib, json, sys
@@ -28,10 +29,10 @@ y = torch.tensor(x[:, :16].sum(1) % 10)
 data = TrainingData(PackedRows(x), y, PackedRows(x[:101]), y[:101])
 found = {"capability": torch.backends.cpu.get_cpu_capability()}
 for name in sys.argv[1:]:
-    method, _, wiring = name.partition("/")
+    method, wiring, precision, *_ = [*name.split("/"), "", ""]
     wiring = wiring or "unique"
     votes = "last" if wiring == "unique" else "all"
-    network = LogicNetwork(64, 10, 330, 4, method=method, wiring=wiring, votes=votes)
+    network = LogicNetwork(64, 10, 330, 4, method=method, wiring=wiring, votes=votes, precision=precision or "single")
     config = RunConfig(dataset="custom", method=method, width=330, depth=4, steps=60, evaluate_every=20, batch_size=509,
                        wiring=wiring)
     rows = train(config, network, data, threads=1).state.metrics
