@@ -51,7 +51,7 @@ tools:
 	scripts/install-tools.sh
 
 ifdef CI
-test: tools
+TOOLS := tools
 endif
 # Two stages: the product by itself, in minutes; then shapes, compilers, simulators, browsers, clusters, killed processes
 # and the reproduction. The second waits for others much of its time: three at once. Workers are given a file at a time,
@@ -60,7 +60,7 @@ FILES := --dist loadfile --no-loadscope-reorder
 test: test-core shapes
 	$(BIN)/pytest -m "outside and not slow" -n 3 $(FILES)
 
-test-core: warm check
+test-core: $(TOOLS) warm check
 	$(BIN)/pytest -m "not outside and not slow" -n 2 $(FILES)
 
 # Kernels are compiled for all that follows while types are checked.

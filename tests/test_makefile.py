@@ -22,9 +22,10 @@ def planned(tmp_path):
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
 
-    def plan(target):
-        done = subprocess.run([make, "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return re.findall(r"pip install .*|gatefit demo|pytest -m", done.stdout)
+    def plan(target, wanted=r"pip install .*|gatefit demo|pytest -m", **environment):
+        own = {**os.environ, **environment}
+        done = subprocess.run([make, "-n", target], cwd=tmp_path, env=own, capture_output=True, text=True, check=True)
+        return re.findall(wanted, done.stdout)
 
     return plan
 
@@ -40,6 +41,14 @@ def test_the_tests_install_all_at_once(planned):
     assert install.endswith("--constraint constraints.txt --editable '.[dev]'")
     assert runs == ["pytest -m", "pytest -m"]
     assert planned("test-core") == [install, "pytest -m"]
+
+
+@pytest.mark.parametrize("target", ["test", "test-core"])
+def test_where_tools_are_required_they_are_installed_before_the_first_test(planned, target):
+    first, *others = planned(target, r"install-tools\.sh|pytest -m", CI="true")
+    assert first == "install-tools.sh"
+    assert others
+    assert set(others) == {"pytest -m"}
 
 
 def test_one_adds_to_the_other(planned, tmp_path):

@@ -86,3 +86,20 @@ def test_given_layers_may_differ_in_their_options(asked):
     ]
     bits_after_two_steps(LogicNetwork(layers=layers, classes=10))
     assert not asked
+
+
+def test_who_listens_to_one_layer_hears_its_own(asked):
+    network = LogicNetwork(60, 10, 70, 3, seed=1)
+    plain = bits_after_two_steps(network)
+    method, heard = network.gate_layers[1].method, []
+    own = method.coefficients
+
+    def coefficients():
+        heard.append(own())
+        return heard[-1]
+
+    method.coefficients = coefficients
+    asked.clear()
+    assert bits_after_two_steps(network) == plain
+    assert asked == [None, None]
+    assert [tuple(each.shape) for each in heard] == [(70, 4)] * 2
