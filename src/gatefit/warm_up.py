@@ -113,6 +113,12 @@ def _train() -> None:
         {"width": (200, 200, 100)},
     ]
     cases = [({**way, "method": name}, data) for name in METHODS for way in ways]
+    halves: dict[str, Any] = {**narrow, "precision": "half"}
+    cases += [
+        ({**halves, "method": name, "wiring": wiring}, data)
+        for name in (config.method, "multilinear-ste")
+        for wiring in ("unique", "learned")
+    ]
     cases += [({**narrow, "method": config.method}, TrainingData(moved, targets, source, targets))]
     for fields, own in cases:
         train(config, LogicNetwork(encoder.bits, 10, **fields), own)

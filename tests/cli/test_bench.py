@@ -83,9 +83,11 @@ def test_a_peer_that_cannot_be_imported_is_a_reason(library):
 @pytest.mark.outside
 def test_the_verb_measures_what_is_installed_and_says_what_is_not(gatefit, library):
     library("raise ImportError('its kernels were not built')\n")
-    outcome = gatefit("bench", "--shape", "monks", "--threads", 1, "--repeats", 2, "--no-engine", "--json")
+    few = ("--threads", 1, "--repeats", 2, "--no-engine", "--json")
+    outcome = gatefit("bench", "--shape", "monks", "--precision", "half", *few)
     assert outcome.code == 0
     content = outcome.json
+    assert content["precision"] == "half"
     assert [row["method"] for row in content["training"]] == [
         "soft-mix", "multilinear-covjac", "multilinear-ste", "torch-feature-major",
     ]  # fmt: skip
@@ -96,6 +98,7 @@ def test_the_verb_measures_what_is_installed_and_says_what_is_not(gatefit, libra
 
 def test_odd_requests_are_refused(refused):
     assert "unknown shape 'mnist-9k'; did you mean mnist-8k?" in refused("bench", "--shape", "mnist-9k")
+    assert "unknown precision 'hlaf'; did you mean half?" in refused("bench", "--precision", "hlaf")
     assert "unknown device 'gpu'; choose one of auto, cpu, cuda" in refused("bench", "--device", "gpu")
     assert "unknown part 'trains'; did you mean train?" in refused("warm-up", "--part", "trains")
 

@@ -9,11 +9,17 @@ from gatefit.cli import output
 from gatefit.cli.errors import check_choice, user_input
 from gatefit.cli.options import AsJson
 
-EXAMPLE = ("gatefit bench", "gatefit bench --shape monks --json", "gatefit bench --device cuda --shape mnist-64k")
+EXAMPLE = (
+    "gatefit bench",
+    "gatefit bench --shape monks --json",
+    "gatefit bench --shape mnist-64k --precision half",
+    "gatefit bench --device cuda --shape mnist-64k",
+)
 METHODS: Final = ("soft-mix", "multilinear-covjac", "multilinear-ste")
 """Soft, soft with committed gates, and on bits."""
 _PLAIN = "torch-feature-major"
 _ENGINE_SAMPLES = 16_384
+PRECISIONS: Final = ("single", "half")
 
 
 def bench(
@@ -24,6 +30,9 @@ def bench(
     threads: Annotated[
         int | None, typer.Option(min=1, help="threads (default: one, then all)", show_default=False)
     ] = None,
+    precision: Annotated[
+        str, typer.Option(help="what layers hand one another: single, or half, which wide layers are faster with")
+    ] = "single",
     repeats: Annotated[int, typer.Option(min=1, help="repeats of every measurement; the least counts")] = 5,
     engine: Annotated[bool, typer.Option("--engine/--no-engine", help="measure how fast a circuit runs, too")] = True,
     as_json: AsJson = False,
@@ -40,6 +49,7 @@ def bench(
     chosen = shape or ["mnist-8k"]
     for name in chosen:
         check_choice("shape", name, SHAPES)
+    check_choice("precision", precision, PRECISIONS)
     with user_input():
         where = choose_device(device)
     import numba
@@ -49,13 +59,14 @@ def bench(
     content: dict[str, Any] = {
         "machine": {**machine(), "torch": torch.__version__, "numba": numba.__version__},
         "device": str(where),
+        "precision": precision,
         "training": [],
         "not_measured": {},
         "engine": [],
     }
     for name in chosen:
         for count in counts:
-            _train(content, name, SHAPES[name], count, str(where), repeats)
+            _train(content, name, SHAPES[name], count, repeats)
     if engine:
         from gatefit.bench.engine import layered, measured
 
@@ -76,10 +87,11 @@ def _thread_counts(device: str) -> list[int]:
     return sorted({1, cores} if device == "cpu" else {1})
 
 
-def _train(content: dict[str, Any], name: str, shape: dict[str, int], threads: int, device: str, repeats: int) -> None:
+def _train(content: dict[str, Any], name: str, shape: dict[str, int], threads: int, repeats: int) -> None:
     from gatefit.bench.peers import PEERS, is_installed, version_of
     from gatefit.bench.step import StepError, measured_apart
 
+    device = content["device"]
     peers = [peer for peer in PEERS if is_installed(peer)]
     content["not_measured"] |= {peer: "not installed" for peer in PEERS if peer not in peers}
     plain = [_PLAIN] if device == "cpu" else []
@@ -87,6 +99,8 @@ def _train(content: dict[str, Any], name: str, shape: dict[str, int], threads: i
         if method in content["not_measured"]:
             continue
         request = {"shape": shape, "method": method, "threads": threads, "repeats": repeats, "device": device}
+        if method in METHODS:
+            request["fields"] = {"precision": content["precision"]}
         try:
             row = measured_apart(request)
         except StepError as error:
