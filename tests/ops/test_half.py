@@ -15,7 +15,8 @@ from gatefit.ops.stack_tiles import kernel
 from gatefit.ops.stacks import Stack
 from gatefit.ops.threads import training_threads
 from gatefit.training.config import RunConfig
-from gatefit.training.loop import loss_of
+from gatefit.training.data import PackedRows, TrainingData
+from gatefit.training.loop import loss_of, train
 
 TILE = (0, 0)
 SOFT = ["multilinear-covjac", "soft-mix", "iwp"]
@@ -113,6 +114,23 @@ def test_the_same_bits_whatever_the_threads_and_what_is_expected(wiring):
                 bits.append([value.numpy().tobytes() for value in found.values()])
     assert all(each == bits[0] for each in bits)
     assert wiring == "learned" or not network._heeded.failed
+
+
+def test_it_learns_as_well():
+    rng = np.random.default_rng(0)
+    x = rng.random((3000, 60)) < 0.5
+    y = torch.from_numpy((x[:, 0] & x[:, 1]).astype(np.int64) + 2 * (x[:, 2] ^ x[:, 3]))
+    data = TrainingData(PackedRows(x[:2000]), y[:2000], PackedRows(x[2000:]), y[2000:])
+    reached = {}
+    for precision in ("single", "half"):
+        config = RunConfig(
+            dataset="custom", widths="200,200", wiring="learned", votes="all", steps=300, batch_size=256,
+            learning_rate=0.03, schedule="cosine", evaluate_every=300, precision=precision,
+        )  # fmt: skip
+        network = LogicNetwork(60, 4, (200, 200), wiring="learned", votes="all", precision=precision)
+        reached[precision] = train(config, network, data, threads=1).state.metrics[-1]["test_hard"]
+    assert reached["single"] > 0.9
+    assert reached["half"] > reached["single"] - 0.03
 
 
 def test_what_is_deployed_is_what_it_is_without():
