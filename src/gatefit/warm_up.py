@@ -114,9 +114,10 @@ def _train() -> None:
     ]
     cases = [({**way, "method": name}, data) for name in METHODS for way in ways]
     halves: dict[str, Any] = {**narrow, "precision": "half"}
+    on_bits = next(name for name, kind in METHODS.items() if kind.boolean_forward)
     cases += [
         ({**halves, "method": name, "wiring": wiring}, data)
-        for name in (config.method, "multilinear-ste")
+        for name in (config.method, on_bits)
         for wiring in ("unique", "learned")
     ]
     cases += [({**narrow, "method": config.method}, TrainingData(moved, targets, source, targets))]
