@@ -77,7 +77,7 @@ def test_a_temperature_that_is_searched_for_is_shown_with_what_was_tried(gatefit
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shift", "1"], "monks-1 has no images to shift; leave shift out"),
+        (["--shift", "1"], "monks-1 has no images to move by shift; leave shift out"),
         (["--threshold-rule", "quantile"], "monks-1 has no option threshold_rule; its options are: none"),
         (["--readout-temperature", "hot"], "readout_temperature must be 'search', a number or None, got 'hot'"),
         (["--readout-temperature", "0"], "readout_temperature must be a finite number > 0, got 0.0"),

@@ -17,12 +17,14 @@ from gatefit.training.data import TrainingData, bit_source
 from gatefit.training.loop import Observer, train
 from gatefit.training.runs import execute, execute_together, training_data
 
-ALL = Augmentation(shift=2, flip=True, rotate=20.0, zoom=0.2)
+ALL = Augmentation(shift=2, flip=True, rotate=20.0, zoom=0.2, elastic=0.7)
 CASES = [
     Augmentation(shift=1),
     Augmentation(shift=3, flip=True),
     Augmentation(rotate=30.0),
     Augmentation(zoom=0.5),
+    Augmentation(elastic=1.5),
+    Augmentation(shift=2, flip=True, rotate=20.0, zoom=0.2),
     ALL,
 ]
 CONFIG = RunConfig(
@@ -35,7 +37,22 @@ def images(samples=200, shape=(9, 7, 3), seed=0):
     return np.random.default_rng(seed).integers(0, 256, (samples, channels * height * width), dtype=np.uint8)
 
 
-def moved(rows, shape, moves):
+def between(positions):
+    """The point of a bend before each position along an axis, and the way to the next in 1/256."""
+    ways = [256 * 4 * p // max(len(positions) - 1, 1) for p in positions]
+    return np.array([min(way // 256, 3) for way in ways]), np.array([way - 256 * min(way // 256, 3) for way in ways])
+
+
+def bent(bend, height, width):
+    """e(p) of one sample: the mean of four points, weighted by their distances."""
+    (above, v), (left, h) = between(range(height)), between(range(width))
+    v, grid = v[:, None], np.ix_
+    upper = (256 - h) * bend[grid(above, left)] + h * bend[grid(above, left + 1)]
+    lower = (256 - h) * bend[grid(above + 1, left)] + h * bend[grid(above + 1, left + 1)]
+    return ((256 - v) * upper + v * lower) // 2**16
+
+
+def moved(rows, shape, moves, bends=None):
     """The definition, pixel by pixel of every sample, in whole numbers."""
     height, width, channels = shape
     result = np.empty((len(rows), channels, height, width), dtype=np.int64)
@@ -45,6 +62,10 @@ def moved(rows, shape, moves):
         image = image[:, :, ::-1] if flip else image
         down, right = 2 * (y - dy) - (height - 1), 2 * (x - dx) - (width - 1)
         rise, run = a * down + b * right + (height - 1) * 2**16, c * down + d * right + (width - 1) * 2**16
+        if bends is not None:
+            # On the border at most, as a pixel beyond it is the border's: also where weights would reach back.
+            rise = np.clip(rise + bent(bends[i, 0], height, width), 0, (height - 1) * 2**17)
+            run = np.clip(run + bent(bends[i, 1], height, width), 0, (width - 1) * 2**17)
         top, left = rise // 2**17, run // 2**17
         v, h = rise % 2**17 // 2**9, run % 2**17 // 2**9
 
@@ -67,9 +88,9 @@ def test_bits_are_those_of_the_moved_images(augmentation, encoder):
     shape, rows = (9, 7, 3), images()
     source = AugmentedImages(rows, shape, encoder.fit(rows), augmentation)
     indices = np.random.default_rng(1).integers(0, len(rows), 150)
-    moves = augmentation.moves(3, 17, 150)
+    moves, bends = augmentation.moves(3, 17, 150), augmentation.bends(3, 17, 150) if augmentation.elastic else None
     found = unpack(source.training_batch(indices, seed=3, step=17))
-    expected = encoder.transform(moved(rows[indices], shape, moves))
+    expected = encoder.transform(moved(rows[indices], shape, moves, bends))
     np.testing.assert_array_equal(found, expected)
     assert not np.array_equal(expected, encoder.transform(rows[indices]))
 
@@ -91,6 +112,42 @@ def test_a_rotation_by_half_a_turn_and_a_shift_are_what_they_are_called():
     spot = np.zeros((1, 25), dtype=np.uint8)
     spot[0, 12] = 255
     assert moved(spot, (5, 5, 1), larger).astype(int).sum() > 2 * 255
+
+
+def test_a_bend_moves_its_points_and_what_is_between_them():
+    still = Augmentation().moves_of(np.full((1, 5), 0.5))
+    picture = np.arange(81, dtype=np.uint8).reshape(1, 81)
+    bends = np.zeros((1, 2, 5, 5), dtype=np.int64)
+    bends[0, 1, 2] = 2**17  # the middle row reads a pixel further right, rows beside it half as far
+    middle = moved(picture, (9, 9, 1), still, bends).reshape(9, 9)
+    np.testing.assert_array_equal(middle[4, :8], np.arange(37, 45))
+    np.testing.assert_array_equal(middle[[0, 2, 6, 8]], picture.reshape(9, 9)[[0, 2, 6, 8]])
+    spots = np.zeros((1, 81), dtype=np.uint8)
+    spots[0, 36:45:2] = 200
+    halves = moved(spots, (9, 9, 1), still, bends // 2).reshape(9, 9)
+    assert halves[4].tolist() == [100] * 8 + [200]
+
+
+def test_bends_reach_their_bound_and_are_a_function_of_seed_step_and_place():
+    augmentation = Augmentation(elastic=1.5)
+    bends = augmentation.bends(5, 9, 2000)
+    assert [bends.min() / 2**17, bends.max() / 2**17] == pytest.approx([-1.5, 1.5], abs=0.001)
+    assert abs(bends.mean()) / 2**17 < 0.02
+    np.testing.assert_array_equal(augmentation.bends(5, 9, 37, first=20), bends[20:57])
+    for other in (augmentation.bends(6, 9, 2000), augmentation.bends(5, 10, 2000)):
+        assert (other != bends).any(axis=(1, 2, 3)).all()
+    np.testing.assert_array_equal(augmentation.moves(5, 9, 8), replace(augmentation, elastic=0.0).moves(5, 9, 8))
+
+
+def test_images_are_read_as_they_are_after_a_part_of_the_steps():
+    dataset = load_dataset("digits")
+    config = replace(CONFIG, augment_until=0.71)  # of 24 steps: 17.04
+    source = training_data(config, dataset).train
+    indices = np.arange(96)
+    plain = unpack(source.batch(indices))
+    for step in range(24):
+        same = np.array_equal(unpack(source.training_batch(indices, seed=0, step=step)), plain)
+        assert same == (step >= 18), step
 
 
 def test_every_shift_is_as_likely_and_half_are_flipped():
@@ -142,9 +199,9 @@ def same_bits(one, two):
     return all(torch.equal(value, two.state_dict()[name]) for name, value in one.state_dict().items())
 
 
-@pytest.mark.parametrize("wiring", ["unique", "learned"])
-def test_a_run_that_was_stopped_ends_with_the_same_bits(tmp_path, wiring):
-    config = replace(CONFIG, wiring=wiring)
+@pytest.mark.parametrize("options", [{}, {"wiring": "learned"}, {"elastic": 0.5, "augment_until": 0.6}])
+def test_a_run_that_was_stopped_ends_with_the_same_bits(tmp_path, options):
+    config = replace(CONFIG, **options)
     whole = execute(config, folder=tmp_path / "whole", threads=1)
     stopper = StopAt(11)
     part = execute(config, folder=tmp_path / "parts", observers=[stopper], should_stop=stopper, threads=2)
@@ -152,7 +209,11 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(tmp_path, wiring):
     resumed = execute(config, folder=tmp_path / "parts", threads=2)
     assert same_bits(whole.network, resumed.network)
     assert whole.result.state.metrics == resumed.result.state.metrics
-    still = execute(replace(config, shift=0, rotate=0.0, zoom=0.0), folder=tmp_path / "still", threads=1)
+    still = execute(
+        replace(config, shift=0, rotate=0.0, zoom=0.0, elastic=0.0, augment_until=1.0),
+        folder=tmp_path / "still",
+        threads=1,
+    )
     assert not same_bits(whole.network, still.network)
 
 
@@ -186,11 +247,16 @@ def test_validation_images_are_not_moved():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shift": 1}, r"^monks-1 has no images to shift; leave shift out$"),
-        ({"flip": True, "rotate": 5.0}, r"^monks-1 has no images to flip or rotate; leave flip, rotate out$"),
+        ({"shift": 1}, r"^monks-1 has no images to move by shift; leave shift out$"),
+        ({"flip": True, "rotate": 5.0}, r"^monks-1 has no images to move by flip or rotate; leave flip, rotate out$"),
         (
             {"dataset": "digits", "width": 230, "shift": 8},
             r"^shift=8 moves images of 8 x 8 pixels out of sight; use at most 7$",
+        ),
+        ({"elastic": 0.5}, r"^monks-1 has no images to move by elastic; leave elastic out$"),
+        (
+            {"dataset": "digits", "width": 230, "elastic": 8.0},
+            r"^elastic=8 bends images of 8 x 8 pixels out of sight; use less than 8, and about a twentieth of it ",
         ),
     ],
 )
@@ -209,6 +275,10 @@ def test_what_cannot_be_moved_is_refused_before_anything_is_written(tmp_path, op
         ({"flip": 1}, "flip must be True or False, got 1"),
         ({"rotate": 181.0}, "rotate must be a finite number <= 180, got 181.0"),
         ({"zoom": 1.0}, "zoom must be a finite number < 1, got 1.0"),
+        ({"elastic": -1.0}, "elastic must be a finite number >= 0, got -1.0"),
+        ({"augment_until": 0.0}, "augment_until must be a finite number > 0, got 0.0"),
+        ({"augment_until": 0.5}, r"augment_until=0.5 ends moves of images, and none is asked for; set shift, flip,"),
+        ({"augment_until": 1.5}, "augment_until must be a finite number <= 1, got 1.5"),
     ],
 )
 def test_moves_out_of_bounds_are_refused(options, message):

@@ -49,6 +49,36 @@ def started_with(config, folder):
     return contents(folder)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"wiring": "learned"},
+            r"holds a run of 60 steps, and regrows its wiring for a part of them, which is another",
+        ),
+        (
+            {"dataset": "digits", "width": 230, "shift": 1, "augment_until": 0.5},
+            r"and moves its images for a part of them, which is another part of 110, so it cannot",
+        ),
+    ],
+)
+def test_what_is_done_for_a_part_of_the_steps_does_not_go_on(tmp_path, options, message):
+    short = replace(SHORT, **options)
+    execute(short, folder=tmp_path / "run")
+    before = contents(tmp_path / "run")
+    with pytest.raises(RunFolderError, match=message):
+        execute(replace(short, steps=LONG.steps), folder=tmp_path / "run")
+    assert contents(tmp_path / "run") == before
+
+
+@pytest.mark.parametrize("options", [{"regrow_every": 0}, {"regrow_until": 1.0}])
+def test_a_learned_wiring_goes_on_where_no_step_depends_on_the_last(tmp_path, options):
+    short = replace(SHORT, wiring="learned", **options)
+    execute(short, folder=tmp_path / "run")
+    execute(replace(short, steps=LONG.steps), folder=tmp_path / "run")
+    assert contents(tmp_path / "run") == started_with(replace(short, steps=LONG.steps), tmp_path / "whole")
+
+
 @pytest.mark.parametrize("validation_fraction", [0.0, 0.25])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_goes_on_to_the_same_bits(tmp_path, method, validation_fraction):

@@ -25,7 +25,7 @@ TELLING: Final = 5.0
 EVALUATION: Final = 0.05
 """Seconds of an evaluation that are not arithmetic: rows on the disk, a checkpoint."""
 MOVED: Final = 6e-9
-"""Seconds to move a value of an image between pixels: rotations and zooms. Shifts and flips read it where it lies."""
+"""Seconds to move a value of an image between pixels: rotations, zooms, bends. Shifts and flips read it in place."""
 
 
 StepSeconds: TypeAlias = Callable[[RunConfig], float]
@@ -48,7 +48,7 @@ def model_seconds(config: RunConfig) -> float:
     batch = min(config.batch_size, samples[0])
     a_gate = METHODS.get(config.method, Method).step_cost * 1e-9
     a_sample = gates(config) * a_gate
-    moved = MOVED * info.features if info is not None and (config.rotate or config.zoom) else 0.0
+    moved = MOVED * info.features if info is not None and (config.rotate or config.zoom or config.elastic) else 0.0
     evaluation = 2 * sum(samples) * a_sample / 4 + 4 * 3 * batch * a_sample
     return OVERHEAD + batch * (_wired(config) * a_gate + moved) + (EVALUATION + evaluation) / config.evaluate_every
 

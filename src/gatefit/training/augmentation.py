@@ -1,12 +1,13 @@
-"""Images that are moved anew for every step: shifts, flips, rotations, zooms, and the bits of what that makes.
+"""Images that are moved anew for every step: shifts, flips, rotations, zooms, bends, and the bits of what that makes.
 
-    moved[y, x] = image[c + A (p - c - d)]        p = (y, x);  c: the centre;  d: a shift by whole pixels
+    moved[y, x] = image[c + A (p - c - d) + e(p)]        p = (y, x);  c: the centre;  d: a shift by whole pixels
     A           = 1 / z · [[cos φ, -sin φ], [sin φ, cos φ]]        z ~ 1 ± zoom, φ ~ ± rotate, both uniform
+    e(p)        bilinear between 5 x 5 points spread over the image, each moved by ± elastic pixels, uniform, both ways
     flip        the image's columns in reverse, before it is moved, for half of the samples
 
-Beyond its border an image goes on with the nearest pixel of the border. Where it is rotated or zoomed, a pixel lies
-between four and is their bilinear mean, rounded to a byte: what is encoded is an image like any other. Coordinates are
-whole multiples of 2^-17 pixels and weights of 1/256, so that the bits are the same on every machine.
+Beyond its border an image goes on with the nearest pixel of the border. Where it is rotated, zoomed or bent, a pixel
+lies between four and is their bilinear mean, rounded to a byte: what is encoded is an image like any other. Coordinates
+are whole multiples of 2^-17 pixels and weights of 1/256, so that the bits are the same on every machine.
 
 The moves of a sample are a pure function of (seed, step, place in the batch): a resumed run reads what it would have
 read, and processes that share a batch read what one would.
@@ -14,7 +15,7 @@ read, and processes that share a batch read what one would.
 # mypy: disable-error-code="no-untyped-def"
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -30,8 +31,10 @@ from gatefit.training.data import BitSource, bit_source
 
 DRAWS: Final = 5
 """Random numbers a sample: shift by rows, shift by columns, flip, angle, zoom; all drawn, whichever are used."""
+POINTS: Final = 5
+"""Points along each side of an image that a bend moves."""
 _ONE: Final = 1 << 16
-"""The number 1 in a matrix of moves."""
+"""The number 1 in a matrix of moves; half a pixel."""
 
 _kernel = njit(cache=True, nogil=True)
 
@@ -48,13 +51,15 @@ class Augmentation:
     """Degrees, either way."""
     zoom: float = 0.0
     """Share by which an image becomes larger or smaller."""
+    elastic: float = 0.0
+    """Pixels by which the points of a bend are moved at most, along each axis."""
 
     def __bool__(self) -> bool:
-        return bool(self.shift or self.flip or self.rotate or self.zoom)
+        return bool(self.names())
 
     def names(self) -> list[str]:
-        """The moves that are asked for, as verbs."""
-        return [name for name in ("shift", "flip", "rotate", "zoom") if getattr(self, name)]
+        """The moves that are asked for, by the names of their options."""
+        return [each.name for each in fields(self) if getattr(self, each.name)]
 
     def check(self, shape: tuple[int, int, int]) -> None:
         """Refuse to move images of (rows, columns, channels) out of sight."""
@@ -63,6 +68,11 @@ class Augmentation:
             raise ValueError(
                 f"shift={self.shift} moves images of {height} x {width} pixels out of sight; use at most "
                 f"{min(height, width) - 1}"
+            )
+        if self.elastic >= min(height, width):
+            raise ValueError(
+                f"elastic={self.elastic:g} bends images of {height} x {width} pixels out of sight; use less than "
+                f"{min(height, width)}, and about a twentieth of it to begin with"
             )
 
     def moves(self, seed: int, step: int, count: int, first: int = 0) -> Int64[np.ndarray, "count 7"]:
@@ -84,12 +94,22 @@ class Augmentation:
         shifts = [np.floor((2 * self.shift + 1) * each) - self.shift for each in (rows, columns)]
         return np.stack([*shifts, self.flip & (flipped < 0.5), along, -across, across, along], 1).astype(np.int64)
 
+    def bends(self, seed: int, step: int, count: int, first: int = 0) -> Int64[np.ndarray, "count 2 5 5"]:
+        """How far down and to the right the points of the same samples' bends are moved, in units of 2^-17 pixels.
+
+        Numbers of a stream of their own: the other moves of a run are the same with bends and without.
+        """
+        drawn = torch.rand(
+            (first + count, 2, POINTS, POINTS), generator=stream(seed, f"elastic/{step}"), dtype=torch.float64
+        ).numpy()[first:]
+        return np.rint(2 * _ONE * self.elastic * (2 * drawn - 1)).astype(np.int64)
+
 
 class AugmentedImages(BitSource):
     """Images that a step of training reads moved, and everybody else as they are.
 
     ``rows`` are uint8 in (channel, row, column) order, ``shape`` is (rows, columns, channels), and the encoder compares
-    pixels with thresholds.
+    pixels with thresholds. With ``until``, steps from that one on read images as they are too.
     """
 
     def __init__(
@@ -98,6 +118,7 @@ class AugmentedImages(BitSource):
         shape: tuple[int, int, int],
         encoder: Encoder,
         augmentation: Augmentation,
+        until: int | None = None,
     ) -> None:
         height, width, channels = shape
         if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != height * width * channels:
@@ -107,12 +128,13 @@ class AugmentedImages(BitSource):
             )
         augmentation.check(shape)
         self.samples, self.bits = len(rows), encoder.bits
-        self.augmentation = augmentation
+        self.augmentation, self.until = augmentation, until
         self._plain = bit_source(rows, encoder)
         self._images = np.ascontiguousarray(rows).reshape(-1, channels, height, width)
         self._starts, self._places, self._lowest = _comparisons(encoder)
         # Whole pixels are not interpolated.
-        self._whole = not (augmentation.rotate or augmentation.zoom)
+        self._whole = not (augmentation.rotate or augmentation.zoom or augmentation.elastic)
+        self._no_bends = np.zeros((0, 2, POINTS, POINTS), dtype=np.int64)
 
     def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, unmoved."""
@@ -126,14 +148,19 @@ class AugmentedImages(BitSource):
             raise IndexError(
                 f"indices run from {indices.min()} to {indices.max()}, there are {self.samples} images, numbered from 0"
             )
-        moves = self.augmentation.moves(seed, step, len(indices), first)
+        if self.until is not None and step >= self.until:
+            return self._plain.batch(indices)
+        count = len(indices)
+        moves, bends = self.augmentation.moves(seed, step, count, first), self._no_bends
+        if self.augmentation.elastic:
+            bends = self.augmentation.bends(seed, step, count, first)
         words = np.empty((-(-len(indices) // 64), self.bits), dtype=np.uint64)
 
         def encode(word: int) -> None:
             own = slice(64 * word, 64 * word + 64)
             _encode_moved(
-                self._images, indices[own], moves[own], self._whole, self._starts, self._places, self._lowest,
-                words[word],
+                self._images, indices[own], moves[own], bends[own], self._whole, self._starts, self._places,
+                self._lowest, words[word],
             )  # fmt: skip
 
         parallel_for(encode, len(words))
@@ -157,18 +184,24 @@ def _comparisons(
 
 
 @_kernel
-def _encode_moved(images, chosen, moves, whole, starts, places, lowest, words):
+def _encode_moved(images, chosen, moves, bends, whole, starts, places, lowest, words):
     """words[bit] = its value in each of the at most 64 chosen images, moved."""
     channels, height, width = images.shape[1:]
     samples = chosen.size
     flat = images.reshape(images.shape[0], channels, height * width)
     pixels = np.zeros((channels, width, 64), np.uint8)
+    bent, lefts, ways = np.zeros((2, width), np.int64), np.zeros(POINTS, np.int64), np.zeros(width, np.int64)
+    for x in range(width):
+        before, ways[x] = _between(x, width - 1)
+        lefts[before + 1 :] = x + 1
     for y in range(height):
         for s in range(samples):
             if whole:
                 _shifted_row(images[chosen[s]], moves[s], y, pixels[:, :, s])
-            else:
-                _moved_row(flat[chosen[s]], height, width, moves[s], y, pixels[:, :, s])
+                continue
+            if bends.shape[0]:
+                _bend_row(bends[s], height, y, lefts, ways, bent)
+            _moved_row(flat[chosen[s]], height, width, moves[s], bent, y, pixels[:, :, s])
         for channel in range(channels):
             row = (channel * height + y) * width
             for x in range(width):
@@ -192,8 +225,29 @@ def _shifted_row(image, move, y, row):
 
 
 @_kernel
-def _moved_row(image, height, width, move, y, row):
-    """The same with A: coordinates in units of 2^-17 pixels, so that half pixels, as of the centre, are whole."""
+def _between(position, last):
+    """Of a pixel of 0 to last: the point of a bend before it, and how far it is to the next, in 1/256."""
+    spread = 256 * (POINTS - 1) * position // max(last, 1)
+    before = min(spread >> 8, POINTS - 2)
+    return before, spread - 256 * before
+
+
+@_kernel
+def _bend_row(bend, height, y, lefts, ways, bent):
+    """bent[axis, x] = e(y, x): between two rows of points, then along them."""
+    above, v = _between(y, height - 1)
+    for axis in range(2):
+        upper, lower, row = bend[axis, above], bend[axis, above + 1], bent[axis]
+        for cell in range(POINTS - 1):
+            left = (256 - v) * upper[cell] + v * lower[cell]
+            right = (256 - v) * upper[cell + 1] + v * lower[cell + 1]
+            for x in range(lefts[cell], lefts[cell + 1]):
+                row[x] = ((256 - ways[x]) * left + ways[x] * right) >> 16
+
+
+@_kernel
+def _moved_row(image, height, width, move, bent, y, row):
+    """The same with A and e: coordinates in units of 2^-17 pixels, so that half pixels, as of the centre, are whole."""
     down, right = 2 * (y - move[0]) - (height - 1), -2 * move[1] - (width - 1)
     at_y = move[3] * down + move[4] * right + ((height - 1) << 16)
     at_x = move[5] * down + move[6] * right + ((width - 1) << 16)
@@ -201,7 +255,10 @@ def _moved_row(image, height, width, move, y, row):
     last_row, last_column = np.uint32((height - 1) * width), np.uint32(width - 1)
     for x in range(width):
         # On the border at most: there the pixel beyond it has no weight.
-        in_y, in_x = np.uint32(min(max(at_y, 0), bottom)), np.uint32(min(max(at_x, 0), end))
+        in_y, in_x = (
+            np.uint32(min(max(at_y + bent[0, x], 0), bottom)),
+            np.uint32(min(max(at_x + bent[1, x], 0), end)),
+        )
         upper, left = (in_y >> np.uint32(17)) * np.uint32(width), in_x >> np.uint32(17)
         lower, righter = min(upper + np.uint32(width), last_row), min(left + np.uint32(1), last_column)
         if move[2]:

@@ -75,10 +75,24 @@ class DataConfig(Section):
         float, Meta(ge=0, le=180), _help("image sets: turn training images by up to so many degrees either way")
     ] = 0.0
     zoom: Annotated[_Decay, _help("image sets: make training images larger or smaller by up to this share")] = 0.0
+    elastic: Annotated[
+        float, Meta(ge=0), _Finite, _help("image sets: bend training images by up to so many pixels")
+    ] = 0.0
+    augment_until: Annotated[
+        float, Meta(gt=0, le=1), _help("image sets: part of the steps after which training images are read as they are")
+    ] = 1.0
     split_seed: Annotated[_NotNegative, _help("splice: seed of the split into training and test set")] = 0
     validation_fraction: Annotated[
         _Decay, _help("part of the training set kept apart and evaluated instead of the test set")
     ] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.augment_until != 1 and not (self.shift or self.flip or self.rotate or self.zoom or self.elastic):
+            raise ValueError(
+                f"augment_until={self.augment_until:g} ends moves of images, and none is asked for; set shift, flip, "
+                "rotate, zoom or elastic too, or leave augment_until out"
+            )
 
     @property
     def held_out(self) -> str:

@@ -7,14 +7,15 @@ A run given more steps goes on from what it has trained: its checkpoints are the
 
     checkpoints of N steps   ->   those that a run of more steps passes through too, under that run's name
 
-Only with a constant learning rate (after its warm-up): a schedule depends on the last step, and nothing else does. A
-run evaluates after its last step, a longer one only at multiples of evaluate_every: a state that has seen another
-evaluation is dropped, and the steps since the state before it are trained again. So every bit is that of a run that was
-started with more steps.
+Only where no step depends on which is the last: with a constant learning rate (after its warm-up), images that are
+moved throughout, and wirings that are not regrown for a part of the run. A run evaluates after its last step, a longer
+one only at multiples of evaluate_every: a state that has seen another evaluation is dropped, and the steps since the
+state before it are trained again. So every bit is that of a run that was started with more steps.
 """
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -117,10 +118,10 @@ def _wiring_options(config: NetworkConfig, dataset: Dataset) -> WiringOptions:
 
 def augmentation_of(config: DataConfig, dataset: Dataset) -> Augmentation:
     """How a run moves its training images; refused where there are none."""
-    augmentation = Augmentation(config.shift, config.flip, config.rotate, config.zoom)
+    augmentation = Augmentation(config.shift, config.flip, config.rotate, config.zoom, config.elastic)
     if augmentation and (dataset.image_shape is None or dataset.x_train.dtype != np.uint8):
-        verbs = augmentation.names()
-        raise ValueError(f"{dataset.name} has no images to {' or '.join(verbs)}; leave {', '.join(verbs)} out")
+        names = augmentation.names()
+        raise ValueError(f"{dataset.name} has no images to move by {' or '.join(names)}; leave {', '.join(names)} out")
     if dataset.image_shape is not None:
         augmentation.check(dataset.image_shape)
     return augmentation
@@ -129,11 +130,12 @@ def augmentation_of(config: DataConfig, dataset: Dataset) -> Augmentation:
 def training_data(config: RunConfig, dataset: Dataset) -> TrainingData:
     """The sets a run reads: train and test, or train and validation where a part is kept apart."""
     augmentation = augmentation_of(config, dataset)
+    until = None if config.augment_until == 1 else math.ceil(config.augment_until * config.steps)
 
     def training_source(rows: Shaped[np.ndarray, "samples features"]) -> BitSource:
         if dataset.image_shape is None or not augmentation:
             return bit_source(rows, dataset.encoder)
-        return AugmentedImages(rows, dataset.image_shape, dataset.encoder, augmentation)
+        return AugmentedImages(rows, dataset.image_shape, dataset.encoder, augmentation, until)
 
     y_train, y_test = (torch.as_tensor(y, dtype=torch.int64) for y in (dataset.y_train, dataset.y_test))
     if not config.validation_fraction:
@@ -366,6 +368,11 @@ def take_folder(folder: Path, config: RunConfig) -> None:
             f"{folder} holds a run of {shorter.steps} steps whose {config.schedule} schedule ends there, so it cannot "
             f"go on to {config.steps}; use another --out folder"
         )
+    if part := _part_of_the_steps(config):
+        raise RunFolderError(
+            f"{folder} holds a run of {shorter.steps} steps, and {part} a part of them, which is another part of "
+            f"{config.steps}, so it cannot go on; use another --out folder"
+        )
     states = checkpoints(folder / "checkpoints")
     passed = [path for path in states if _is_passed(path, config)]
     if not passed and shorter.steps >= config.evaluate_every and (folder / "result.json").exists():
@@ -382,6 +389,14 @@ def take_folder(folder: Path, config: RunConfig) -> None:
         else:
             path.unlink()
     write_atomically(folder / "config.json", config.to_json().encode())
+
+
+def _part_of_the_steps(config: RunConfig) -> str | None:
+    """What a run does for a part of its steps, in words."""
+    if config.augment_until < 1:
+        return "moves its images for"
+    regrows = "learned" in config.wirings and config.regrow_every != 0 and config.regrow_until != 1
+    return "regrows its wiring for" if regrows else None
 
 
 def _same_but_steps(one: RunConfig, other: RunConfig) -> bool:
