@@ -102,6 +102,12 @@ def largest(case: int | str, generator: torch.Generator, dtype: torch.dtype) -> 
     return {"logits": normal(generator, dtype, case, 16)}
 
 
+def corners(case: int | str, generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    if case == "halves":
+        return {"corners": torch.cartesian_prod(*[torch.tensor([0.25, 0.5, 0.75], dtype=dtype)] * 4)}
+    return {"corners": normal(generator, dtype, case, 4, scale=1.5)}
+
+
 def cross_entropy(case: tuple[int, int, float], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
     samples, classes, scale = case
     return {
@@ -238,6 +244,8 @@ OPERATIONS: dict[str, Operation] = {
         snap, (*SIZES, "ties", "no numbers", "between two gates"), exact=True, true_gradient=False
     ),
     "coefficients.LARGEST": Operation(largest, (*SIZES, "ties", "no numbers"), exact=True, true_gradient=False),
+    "coefficients.CORNER_COEFFICIENTS": Operation(corners, SIZES, exact=True),
+    "coefficients.SNAP_CORNERS": Operation(corners, (*SIZES, "halves"), exact=True, true_gradient=False),
     "coefficients.SOFT_COEFFICIENTS": Operation(
         soft_coefficients,
         [(gates, temperature) for gates in SIZES for temperature in (0.1, 1.0, 5.0)],

@@ -14,28 +14,15 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 import torch
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from gatefit.codebook import CORNER_VALUES, CORNERS
+from gatefit.codebook import CORNER_VALUES
 from gatefit.gates import Gate
 from gatefit.methods.base import Method, NotBooleanError, SingleGateForward, sigmoid
-from gatefit.ops.coefficients import check_finite, proximity, snap
+from gatefit.ops.coefficients import check_finite, corner_coefficients, gate_numbers, proximity, snap, snap_corners
 from gatefit.ops.straight_through import straight_through
-
-
-def from_corners(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
-    """c = M s, written out: each gate's coefficients come from its own corners alone, to the bit."""
-    s_00, s_10, s_01, s_11 = corners.unbind(-1)
-    return torch.stack([s_00, s_10 - s_00, s_01 - s_00, s_11 - s_10 - s_01 + s_00], dim=-1)
-
-
-def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, " gates"]:
-    """The gate whose values at the four corners these are."""
-    # g(0,0) is the highest bit of the gate's number, g(1,1) the lowest.
-    weights = torch.tensor([1 << (3 - 2 * a - b) for a, b in CORNERS.tolist()], device=corners.device)
-    return (corners.long() * weights).sum(-1).to(torch.uint8)
 
 
 def _sin01(s: Tensor) -> Tensor:
@@ -90,13 +77,14 @@ class _Corners(Method):
         """act(s)."""
         # torch rounds the elements after the last whole vector differently. A whole number of vectors gives each gate
         # the same bits wherever it stands, alone or among other networks' gates.
-        gates = self.latent.shape[0]
-        padded = functional.pad(self.latent, (0, 0, 0, -gates % 16))
-        return self.activations[self.corner_activation](padded)[:gates]
+        gates, activation = self.latent.shape[0], self.activations[self.corner_activation]
+        if gates % 16 == 0 or activation is _identity:
+            return activation(self.latent)
+        return activation(functional.pad(self.latent, (0, 0, 0, -gates % 16)))[:gates]
 
     def raw_coefficients(self) -> Float[Tensor, "gates 4"]:
         """M act(s)."""
-        return from_corners(self.corners())
+        return corner_coefficients(self.corners(), implementation=self.implementation)
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """act(s) rounded at each corner."""
@@ -115,7 +103,7 @@ class IWP(_Corners):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M act(s)."""
-        return from_corners(self.corners())
+        return self.raw_coefficients()
 
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:
         """π_j = Π_i act(s_i) or 1 - act(s_i): independent corners."""
@@ -178,13 +166,13 @@ class IWPSTE(_Corners, SingleGateForward):
         check_finite(self.latent, f"corner weights of {self.name}")
         corners = self.corners()
         if self.snap == "codebook":
-            c = from_corners(corners)
+            c = corner_coefficients(corners, implementation=self.implementation)
             gates, snapped = snap(c, implementation=self.implementation)
             return gates, c if self.continuous_backward else straight_through(c, snapped)
-        at = corners.detach() > 0.5
+        gates, snapped = snap_corners(corners, implementation=self.implementation)
         if self.continuous_backward:
-            return gate_numbers(at), from_corners(corners)
-        return gate_numbers(at), from_corners(straight_through(corners, at.to(corners)))
+            return gates, corner_coefficients(corners, implementation=self.implementation)
+        return gates, snapped
 
     def gates(self) -> UInt8[Tensor, "gates"]:
         """Those of the forward pass."""
@@ -195,7 +183,7 @@ class IWPSTE(_Corners, SingleGateForward):
         """Proximity of act(s) to the sixteen corner vectors, softmax(-‖act(s) - s_j‖²); as it snaps, of M act(s)."""
         corners = self.corners()
         if self.snap == "codebook":
-            return proximity(from_corners(corners), 1.0)
+            return proximity(corner_coefficients(corners, implementation=self.implementation), 1.0)
         values = torch.as_tensor(CORNER_VALUES.copy(), device=corners.device).to(corners)
         return torch.softmax(-(corners[:, None, :] - values).square().sum(-1), dim=-1)
 
@@ -214,7 +202,7 @@ class IWPFree(Method):
 
     def coefficients(self) -> Float[Tensor, "gates 4"]:
         """M s."""
-        return from_corners(self.latent)
+        return corner_coefficients(self.latent, implementation=self.implementation)
 
     raw_coefficients = coefficients
 

@@ -5,8 +5,10 @@
     soft_coefficients          c_soft = Σ_j ω_j G_j,   ω = softmax(-‖c - G_j‖² / τ),   ∂L/∂c = (2/τ) Cov_ω(G) ∂L/∂c_soft
     mixture_coefficients       c = softmax(θ/τ) G
     straight_through_mixture   forward G[argmax θ], backward that of the mixture
+    corner_coefficients        c = M s
+    snap_corners               forward M [s > 1/2], backward that of M s
 
-The two that commit are the same in training and deployment: a gate is the same to the bit whatever computes it. What is
+Those that commit are the same in training and deployment: a gate is the same to the bit whatever computes it. What is
 no number gives coefficients that are none. Each gate's result depends on its own parameters alone, bit for bit.
 """
 
@@ -18,7 +20,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from gatefit.ops.coefficients import numba, reference
-from gatefit.ops.coefficients.reference import codebook, covariance_jacobian, proximity
+from gatefit.ops.coefficients.reference import codebook, covariance_jacobian, gate_numbers, proximity
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.triton_launch import lazily
 
@@ -49,6 +51,15 @@ STRAIGHT_THROUGH_MIXTURE: Final[dict[str, Callable[[Tensor, float], Committed]]]
     "reference": reference.straight_through_mixture,
     "numba": numba.straight_through_mixture,
     "triton": lazily("coefficients", "straight_through_mixture"),
+}
+
+CORNER_COEFFICIENTS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
+    "reference": reference.corner_coefficients,
+    "numba": numba.corner_coefficients,
+}
+SNAP_CORNERS: Final[dict[str, Callable[[Tensor], Committed]]] = {
+    "reference": reference.snap_corners,
+    "numba": numba.snap_corners,
 }
 
 
@@ -91,6 +102,20 @@ def straight_through_mixture(
     return implementation.choose(STRAIGHT_THROUGH_MIXTURE)(logits, temperature)
 
 
+def corner_coefficients(
+    corners: Float[Tensor, "gates 4"], *, implementation: Implementation
+) -> Float[Tensor, "gates 4"]:
+    """c = M s of every gate, s its values at (0,0), (1,0), (0,1), (1,1)."""
+    _check(corners, 4, "corners")
+    return implementation.choose(CORNER_COEFFICIENTS)(corners)
+
+
+def snap_corners(corners: Float[Tensor, "gates 4"], *, implementation: Implementation) -> Committed:
+    """The gates that are [s > 1/2] at their corners and their coefficients, with the gradient of M s."""
+    _check(corners, 4, "corners")
+    return implementation.choose(SNAP_CORNERS)(corners)
+
+
 def _check(parameters: Tensor, count: int, what: str) -> None:
     if parameters.ndim != 2 or parameters.shape[1] != count:
         raise ValueError(f"{what} must have shape (gates, {count}), got {tuple(parameters.shape)}")
@@ -118,11 +143,14 @@ __all__ = [
     "check_finite",
     "check_temperature",
     "codebook",
+    "corner_coefficients",
     "covariance_jacobian",
+    "gate_numbers",
     "largest",
     "mixture_coefficients",
     "proximity",
     "snap",
+    "snap_corners",
     "soft_coefficients",
     "straight_through_mixture",
 ]

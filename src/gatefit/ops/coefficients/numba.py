@@ -13,7 +13,8 @@ The codebook is never multiplied by. With the corners s_j of gate j (the bits of
 Everything is straight-line code on scalars, one network gate in each SIMD lane: LLVM turns the loop over network gates
 into SIMD and keeps the sixteen weights in registers. Blocks of gates are turned so that one number of all of them is
 contiguous, worked on, and turned back. A block is always worked on as a whole, filled up if need be: a gate's result
-does not depend on what stands beside it, nor on the number of threads. ω is recomputed in the backward pass: sixteen
+does not depend on what stands beside it, nor on the number of threads. Corners need no more than additions, in the
+order in which autograd adds them. ω is recomputed in the backward pass: sixteen
 exponentials cost less than sixteen numbers a gate kept in memory.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg"
@@ -388,6 +389,34 @@ def largest_range(logits, gates, coefficients, scores, best, chosen, first, last
         _store_gates(chosen, gates[start : start + size], coefficients[start : start + size])
 
 
+@kernel
+def corners_forward(corners, coefficients, first, last):
+    """coefficients = M s."""
+    for i in range(first, last):
+        s_00, s_10, s_01, s_11 = corners[i, 0], corners[i, 1], corners[i, 2], corners[i, 3]
+        coefficients[i, 0], coefficients[i, 1], coefficients[i, 2] = s_00, s_10 - s_00, s_01 - s_00
+        coefficients[i, 3] = ((s_11 - s_10) - s_01) + s_00
+
+
+@kernel
+def corners_backward(gradient, to_corners, first, last):
+    """to_corners = Mᵀ ∂L/∂c."""
+    for i in range(first, last):
+        g_0, g_a, g_b, g_ab = gradient[i, 0], gradient[i, 1], gradient[i, 2], gradient[i, 3]
+        to_corners[i, 0], to_corners[i, 1] = ((g_0 + g_ab) - g_b) - g_a, g_a - g_ab
+        to_corners[i, 2], to_corners[i, 3] = g_b - g_ab, g_ab
+
+
+@kernel
+def snap_corners_range(corners, gates, coefficients, first, last):
+    """The gate whose values at the corners are [s > 1/2], and its row of the codebook."""
+    for i in range(first, last):
+        gate = 8 * (corners[i, 0] > 0.5) + 2 * (corners[i, 1] > 0.5) + 4 * (corners[i, 2] > 0.5) + (corners[i, 3] > 0.5)
+        gates[i] = gate
+        for k in range(4):
+            coefficients[i, k] = G[gate, k]
+
+
 def _array(tensor: Tensor) -> np.ndarray:
     result: np.ndarray = tensor.detach().contiguous().numpy()
     return result
@@ -510,3 +539,38 @@ def _committed(kernel: Any, parameters: Tensor, scratch: Sequence[tuple[int, Any
     arrays = _array(parameters), gates.numpy(), coefficients.numpy()
     _shared(kernel, *arrays, gates=gates.numel(), scratch=scratch)
     return gates, coefficients
+
+
+class _FromCorners(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, corners: Tensor, chosen: Tensor | None) -> Tensor:
+        if chosen is not None:
+            return chosen.view_as(chosen)
+        result = torch.empty(corners.shape, dtype=corners.dtype)
+        _shared(corners_forward, _array(corners), result.numpy(), gates=corners.shape[0], scratch=())
+        return result
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        to_corners = torch.empty(gradients[0].shape, dtype=gradients[0].dtype)
+        arrays = _array(gradients[0]), to_corners.numpy()
+        _shared(corners_backward, *arrays, gates=to_corners.shape[0], scratch=())
+        return to_corners, None
+
+
+def corner_coefficients(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
+    """c = M s of every gate."""
+    check_cpu_float(corners=corners)
+    result = _FromCorners.apply(corners, None)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def snap_corners(corners: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+    """The gates [s > 1/2] and their coefficients, with the gradient of M s."""
+    check_cpu_float(corners=corners)
+    gates, chosen = _committed(snap_corners_range, corners, ())
+    result = _FromCorners.apply(corners, chosen)
+    assert isinstance(result, Tensor)
+    return gates, result

@@ -5,15 +5,16 @@ soft       ω = softmax(-‖c - G_j‖² / τ),  c_soft = Σ_j ω_j G_j
 Jacobian   ∂c_soft/∂c = (2/τ) Cov_ω(G)                    input-independent, symmetric, PSD (Prop. covjac)
 mixture    c = softmax(θ / τ) G
 largest    G[argmax θ]                                    ties: the smallest gate number
+corners    c = M s,   s at (0,0), (1,0), (0,1), (1,1);    snapped: M [s > 1/2], gradient that of M s
 """
 
 from functools import cache
 
 import torch
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import Bool, Float, Int64, UInt8
 from torch import Tensor
 
-from gatefit.codebook import CODEBOOK, TIE_ORDER
+from gatefit.codebook import CODEBOOK, CORNERS, TIE_ORDER
 from gatefit.ops.straight_through import straight_through
 
 
@@ -91,3 +92,22 @@ def straight_through_mixture(
     """argmax θ and its coefficients, with the gradient of the mixture."""
     gates, chosen = largest(logits)
     return gates, straight_through(mixture_coefficients(logits, temperature), chosen)
+
+
+def corner_coefficients(corners: Float[Tensor, "gates 4"]) -> Float[Tensor, "gates 4"]:
+    """c = M s, written out: each gate's coefficients come from its own corners alone, to the bit."""
+    s_00, s_10, s_01, s_11 = corners.unbind(-1)
+    return torch.stack([s_00, s_10 - s_00, s_01 - s_00, s_11 - s_10 - s_01 + s_00], dim=-1)
+
+
+def gate_numbers(corners: Bool[Tensor, "gates 4"]) -> UInt8[Tensor, " gates"]:
+    """The gate whose values at the four corners these are."""
+    # g(0,0) is the highest bit of the gate's number, g(1,1) the lowest.
+    weights = torch.tensor([1 << (3 - 2 * a - b) for a, b in CORNERS.tolist()], device=corners.device)
+    return (corners.long() * weights).sum(-1).to(torch.uint8)
+
+
+def snap_corners(corners: Float[Tensor, "gates 4"]) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
+    """The gates [s > 1/2] and their coefficients, with the gradient of M s."""
+    at = corners.detach() > 0.5
+    return gate_numbers(at), corner_coefficients(straight_through(corners, at.to(corners)))
