@@ -11,10 +11,13 @@ kernel is decorated with the ``njit`` of this module instead.
 """
 
 import gc
+import operator
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -224,10 +227,18 @@ class _Resolutions:
 
     def __init__(self, context: Any) -> None:
         self._resolve = context.resolve_function_type
+        self._type_of = context._lookup_global
         self._found: dict[Any, Any] = {}
         self._flags: list[dict[str, Any]] = []
 
+    def set_item(self, target: Any, index: Any, value: Any) -> Any:
+        """``BaseContext.resolve_setitem``."""
+        return self(self._type_of(operator.setitem), (target, index, value), {})
+
     def __call__(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        """``BaseContext.resolve_function_type``."""
+        if function is operator.getitem:
+            function = self._type_of(operator.getitem)
         flags = _ConfigStack.top_or_none()
         if keywords or flags is None or type(function) is not _Function:
             return self._resolve(function, arguments, keywords)
@@ -255,9 +266,19 @@ class _Resolutions:
 _resolutions: Final[dict[Any, _Resolutions]] = {}
 """By numba's context, of which there is one."""
 
+_defaults: Final[dict[Any, dict[str, Any]]] = {}
+
+
+def _values_of_flags(flags: Any) -> dict[str, Any]:
+    """``TargetConfig.values``: what was set, else the default, of some thirty options."""
+    kind: Any = type(flags)
+    if kind not in _defaults:
+        _defaults[kind] = {name: option.default for name, option in kind.options.items()}
+    return {**_defaults[kind], **flags._values}
+
 
 def _same_flags(one: Any, other: Any) -> Any:
-    """``TargetConfig.__eq__``, which compares some thirty properties, by what was set if that decides."""
+    """``TargetConfig.__eq__``, by what was set if that decides."""
     if not isinstance(other, _TargetConfig):
         return NotImplemented
     return one._values == other._values or one.values() == other.values()
@@ -290,9 +311,32 @@ def _list_variables(instruction: Any, value: Any) -> list[Any]:
     return found
 
 
+def _unless_of_lock(tell: Any) -> Any:
+    """An announcement of numba's, but for those of LLVM's lock: two a call, which only numba's clocks hear."""
+
+    def announced(kind: str, *details: Any, **more: Any) -> None:
+        if kind != "numba:llvm_lock":
+            tell(kind, *details, **more)
+
+    return announced
+
+
+def _without_scipy() -> None:
+    """``linalg.ensure_blas``, asked once, when numba's functions of arrays are imported: is scipy there?
+
+    To import it takes as long as to compile a kernel or two. Who calls one of its functions will import it then.
+    """
+    if find_spec("scipy") is None:
+        raise ImportError("scipy is required for linear algebra")
+
+
+_START: Final = _unless_of_lock(_event.start_event)
+_END: Final = _unless_of_lock(_event.end_event)
+
+
 @contextmanager
 def _replaced(owner: Any, **functions: Any) -> Iterator[None]:
-    """These functions of a class for as long as it lasts."""
+    """These functions of a class or a module for as long as it lasts."""
     before = {name: getattr(owner, name) for name in functions}
     for name, function in functions.items():
         setattr(owner, name, function)
@@ -313,16 +357,20 @@ def _at_once(context: Any) -> Iterator[None]:
         collects = gc.isenabled()
         gc.disable()
         if context not in _resolutions:
+            with _replaced(import_module("numba.np.linalg"), ensure_blas=_without_scipy):
+                import_module("numba.np.arraymath")
             _resolutions[context] = _Resolutions(context)
         context.resolve_function_type = _resolutions[context]
+        context.resolve_setitem = _resolutions[context].set_item
         try:
             with (
-                _replaced(_TargetConfig, __eq__=_same_flags, __hash__=_hash_of_flags),
+                _replaced(_TargetConfig, __eq__=_same_flags, __hash__=_hash_of_flags, values=_values_of_flags),
                 _replaced(_Instruction, _rec_list_vars=_list_variables),
+                _replaced(_event, start_event=_START, end_event=_END),
             ):
                 yield
         finally:
-            del context.resolve_function_type
+            del context.resolve_function_type, context.resolve_setitem
             if collects:
                 gc.enable()
 
