@@ -239,3 +239,17 @@ def test_every_kernel_is_defined_through_one_place():
         if "numba.njit" in path.read_text() or "numba import njit" in path.read_text()
     ]
     assert found == ["src/gatefit/compiled.py"]
+
+
+def test_kernels_do_not_import_linear_algebra_and_those_of_others_find_it(tmp_path):
+    code = """
+    import sys
+    import numba, numpy as np
+    from gatefit.bits import gather
+    gather(np.zeros((1, 1), np.uint64), np.zeros(1, np.int64), 64)
+    assert "scipy.linalg" not in sys.modules
+    square = numba.njit(lambda x: (np.cov(x), np.dot(x, x)))(np.eye(2))
+    print(square[0].tolist(), square[1].tolist())
+    """
+    said = run(code, {"NUMBA_CACHE_DIR": str(tmp_path)})
+    assert said.strip() == "[[0.5, -0.5], [-0.5, 0.5]] [[1.0, 0.0], [0.0, 1.0]]"

@@ -321,10 +321,10 @@ def _unless_of_lock(tell: Any) -> Any:
     return announced
 
 
-def _without_scipy() -> None:
+def _without_linear_algebra() -> None:
     """``linalg.ensure_blas``, asked once, when numba's functions of arrays are imported: is scipy there?
 
-    To import it takes as long as to compile a kernel or two. Who calls one of its functions will import it then.
+    To import its ``linalg`` takes as long as to compile a kernel. numba does so again where a kernel calls it.
     """
     if find_spec("scipy") is None:
         raise ImportError("scipy is required for linear algebra")
@@ -357,7 +357,7 @@ def _at_once(context: Any) -> Iterator[None]:
         collects = gc.isenabled()
         gc.disable()
         if context not in _resolutions:
-            with _replaced(import_module("numba.np.linalg"), ensure_blas=_without_scipy):
+            with _replaced(import_module("numba.np.linalg"), ensure_blas=_without_linear_algebra):
                 import_module("numba.np.arraymath")
             _resolutions[context] = _Resolutions(context)
         context.resolve_function_type = _resolutions[context]
