@@ -16,7 +16,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -357,8 +356,10 @@ def _at_once(context: Any) -> Iterator[None]:
         collects = gc.isenabled()
         gc.disable()
         if context not in _resolutions:
-            with _replaced(import_module("numba.np.linalg"), ensure_blas=_without_linear_algebra):
-                import_module("numba.np.arraymath")
+            from numba.np import linalg
+
+            with _replaced(linalg, ensure_blas=_without_linear_algebra):
+                from numba.np import arraymath  # noqa: F401
             _resolutions[context] = _Resolutions(context)
         context.resolve_function_type = _resolutions[context]
         context.resolve_setitem = _resolutions[context].set_item
