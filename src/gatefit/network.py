@@ -248,7 +248,12 @@ class LogicNetwork(Implemented):
     @property
     def gate_layers(self) -> list[GateLayer]:
         """The layers that have a gate method, those inside other layers included."""
-        return [part for part in self.layers.modules() if isinstance(getattr(part, "method", None), Method)]  # type: ignore[misc]
+        found: list[GateLayer] = []
+        for layer in self.layers:
+            # Walking through all modules of plain layers at every step would cost small networks a tenth of it.
+            own = [layer] if type(layer) is GateLayer else layer.modules()
+            found += [part for part in own if isinstance(getattr(part, "method", None), Method)]  # type: ignore[misc]
+        return found
 
     @property
     def dtype(self) -> torch.dtype:
@@ -339,7 +344,7 @@ class LogicNetwork(Implemented):
         if any(layer.wiring.learns for layer in layers):
             if activation != "identity":
                 return self.layer_by_layer(x)
-            return self._scores(self.readout.from_sums(self._learned_sums(x, stack, layers)))
+            return self._scores(self.readout.from_sums(self._learned_sums(x, stack, layers, expected)))
         gates, coefficients = self._gates_and_coefficients(methods)
         if gates is not None:
             sums = boolean_stack(x, stack, gates, coefficients, implementation=self.implementation)
@@ -366,7 +371,9 @@ class LogicNetwork(Implemented):
         samples = [method.sample() for method in methods]
         return [gates for gates, _ in samples], [coefficients for _, coefficients in samples]
 
-    def _learned_sums(self, x: Batch, stack: Stack, layers: Sequence[GateLayer]) -> Tensor:
+    def _learned_sums(
+        self, x: Batch, stack: Stack, layers: Sequence[GateLayer], expected: ExpectedLoss | None
+    ) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
         choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
         gates, coefficients = self._gates_and_coefficients([layer.method for layer in layers])
@@ -378,6 +385,7 @@ class LogicNetwork(Implemented):
             coefficients,
             gates=gates,
             watch=self.watch,
+            expected=expected,
             implementation=self.implementation,
         )
 

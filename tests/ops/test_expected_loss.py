@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from gatefit.bits import pack
+from gatefit.bits import PackedBatch, pack
 from gatefit.methods import METHODS
 from gatefit.network import LogicNetwork
 from gatefit.ops.expected_loss import expected_loss
+from gatefit.ops.learned_stack import numba as learned_kernels
 from gatefit.ops.soft_stack import numba as kernels
 from gatefit.readouts import GroupSum
 from gatefit.training.loop import loss_of
@@ -19,8 +20,9 @@ SOFT = [name for name, method in METHODS.items() if not method.boolean_forward]
 def went_back(monkeypatch):
     """How often activations were computed again."""
     calls = []
-    again = kernels._sums_of
-    monkeypatch.setattr(kernels, "_sums_of", lambda *arguments: calls.append(1) or again(*arguments))
+    for module in (kernels, learned_kernels):
+        again = module._sums_of
+        monkeypatch.setattr(module, "_sums_of", lambda *arguments, again=again: calls.append(1) or again(*arguments))
     return calls
 
 
@@ -60,6 +62,50 @@ def test_the_same_bits_without_going_forward_twice(method, samples, votes, went_
     assert not went_back
 
 
+def seen(network):
+    """What was written down for regrowth."""
+    pools = [
+        torch.from_numpy(pool.words) if isinstance(pool, PackedBatch) else pool for pool in network.watch.pools.values()
+    ]
+    return [each.clone() for each in (*network.watch.gradients.values(), *pools)]
+
+
+@pytest.mark.parametrize("precision", ["single", "half"])
+@pytest.mark.parametrize("wiring", ["learned", "learned,tree,learned"])
+@pytest.mark.parametrize("samples", [1, 37, 64, 130, 300])
+def test_learned_wirings_see_the_same(samples, wiring, precision, went_back):
+    x, targets = batch_of(samples)
+    network = LogicNetwork(40, 10, (90, 60, 60), wiring=wiring, votes="all", precision=precision, seed=1)
+
+    def loss(scores):
+        return loss_of(scores, targets, None, network.implementation)
+
+    network.before_step(0, 100)
+    plain = gradients(network, x, loss) + seen(network)
+    assert len(went_back) == 1
+    went_back.clear()
+    network.before_step(0, 100)
+    network.expect([targets], [None])
+    assert_same_bits(gradients(network, x, loss) + seen(network), plain)
+    assert not went_back
+    network.expect([targets], [None])
+    assert_same_bits(gradients(network, x, lambda scores: 1.0 * loss(scores)), plain[: -len(seen(network))])
+    assert not went_back
+
+
+@pytest.mark.parametrize("wiring", ["unique", "learned"])
+def test_a_graph_that_is_kept_is_differentiated_again(wiring, went_back):
+    x, targets = batch_of(70)
+    network = LogicNetwork(40, 10, 60, 3, wiring=wiring, seed=1)
+    network.expect([targets], [None])
+    loss = loss_of(network(x), targets, None, network.implementation)
+    parameters = list(network.parameters())
+    first = torch.autograd.grad(loss, parameters, retain_graph=True)
+    assert not went_back
+    assert_same_bits(torch.autograd.grad(loss, parameters), first)
+    assert len(went_back) == 1
+
+
 @pytest.mark.parametrize("classes", [2, 16, 21])
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_weights_shares_and_many_classes(classes, share, went_back):
@@ -96,9 +142,10 @@ def test_blocks_of_columns(went_back):
     assert not went_back
 
 
-def test_another_loss_than_expected_is_computed_as_ever_and_expected_no_more(went_back):
+@pytest.mark.parametrize("wiring", ["unique", "learned"])
+def test_another_loss_than_expected_is_computed_as_ever_and_expected_no_more(wiring, went_back):
     x, targets = batch_of(70)
-    network = LogicNetwork(40, 10, 60, 3, seed=1)
+    network = LogicNetwork(40, 10, 60, 3, wiring=wiring, seed=1)
 
     def loss(scores):
         return loss_of(scores, targets, None, network.implementation) * 3
@@ -134,10 +181,11 @@ def test_a_target_that_is_no_class_is_refused_as_ever():
         loss_of(network(x), targets, None, network.implementation)
 
 
-def test_batches_of_another_size_and_other_types_are_computed_as_ever(went_back):
+@pytest.mark.parametrize("wiring", ["unique", "learned"])
+def test_batches_of_another_size_and_other_types_are_computed_as_ever(wiring, went_back):
     x, targets = batch_of(70)
     for dtype, wanted in ((torch.float32, targets[:60]), (torch.float64, targets)):
-        network = LogicNetwork(40, 10, 60, 3, seed=1, dtype=dtype)
+        network = LogicNetwork(40, 10, 60, 3, wiring=wiring, seed=1, dtype=dtype)
         network.expect([wanted], [None])
         gradients(network, x, lambda scores, own=network: loss_of(scores, targets, None, own.implementation))
     assert len(went_back) == 2

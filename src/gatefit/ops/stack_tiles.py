@@ -192,14 +192,19 @@ def spread_groups(gradient, rows, tile):
 def to_tiles(gradient: Float[Tensor, "batch columns"], tiles: int, samples: int) -> np.ndarray:
     """The scores' gradients as the kernels read them, zero beyond the batch."""
     batch, columns = gradient.shape
-    padded = gradient.new_zeros((columns, tiles * samples))
-    padded[:, :batch] = gradient.T
-    laid_out: np.ndarray = padded.view(columns, tiles, samples).permute(1, 0, 2).contiguous().numpy()
+    given = gradient.numpy()
+    # Numpy: of a small network's step every call of torch's takes a hundredth.
+    laid_out = np.zeros((tiles, columns, samples), given.dtype)
+    whole = batch // samples
+    if whole:
+        laid_out[:whole] = given[: whole * samples].reshape(whole, samples, columns).transpose(0, 2, 1)
+    if batch % samples:
+        laid_out[whole, :, : batch % samples] = given[whole * samples :].T
     return laid_out.reshape(tiles, columns * samples)
 
 
 def from_tiles(scores: np.ndarray, batch: int, samples: int) -> Float[Tensor, "batch columns"]:
     """The kernels' scores, without the padding; stored column by column, contiguous along the batch."""
     tiles, columns = scores.shape[0], scores.shape[1] // samples
-    laid_out = torch.from_numpy(scores).view(tiles, columns, samples).permute(1, 0, 2)
-    return laid_out.reshape(columns, tiles * samples)[:, :batch].T
+    laid_out = scores.reshape(tiles, columns, samples).transpose(1, 0, 2)
+    return torch.from_numpy(laid_out.reshape(columns, tiles * samples)[:, :batch].T)

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from gatefit.ops.batches import Batch
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.learned_stack.numba import best_candidates_numba, learned_stack_numba
 from gatefit.ops.learned_stack.reference import best_candidates_reference, learned_stack_reference
@@ -56,11 +57,13 @@ def learned_stack(
     *,
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
+    expected: ExpectedLoss | None = None,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
     """The sums over groups of the layers that vote, with gradients to ``scores`` and ``coefficients``.
 
-    ``stack.wirings`` are the nodes that are read: the best scored candidates.
+    ``stack.wirings`` are the nodes that are read: the best scored candidates. ``expected`` is what the sums will be
+    used for, where that is known.
     """
     stack.check("coefficients", coefficients, 4)
     check_half(stack, coefficients, implementation)
@@ -76,4 +79,6 @@ def learned_stack(
             raise ValueError(
                 f"layer {layer} of {width} gates needs candidates and scores (2, {width}, candidates), got {given}"
             )
-    return implementation.choose(LEARNED_STACKS)(x, stack, candidates, scores, coefficients, gates=gates, watch=watch)
+    return implementation.choose(LEARNED_STACKS)(
+        x, stack, candidates, scores, coefficients, gates=gates, watch=watch, expected=expected
+    )

@@ -4,12 +4,14 @@
     Boolean   bits forward; on the way back they select lanes, as in ``boolean_stack``
     q_k       four candidates at a time: a product (a choice, where the pool is bits) and a sum over lanes each
 
-Layers read any node any number of times, so their inputs' gradients are added row by row. Sums are cut by the size of
-the batch and added in order: the number of threads shows in no bit.
+Where the loss is known beforehand (``expected_loss``), a word of a soft stack goes back as soon as its scores are
+there. Layers read any node any number of times, so their inputs' gradients are added row by row. Sums are cut by the
+size of the batch and added in order: the number of threads shows in no bit.
 """
 # mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,8 @@ from gatefit.bits import PackedBatch
 from gatefit.compiled import njit
 from gatefit.ops.batches import Batch, as_packed
 from gatefit.ops.boolean_stack.numba import MASKS, add_group_counts
+from gatefit.ops.cross_entropy.numba import expected_in_tiles, tile_gradient
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.simd import (
     FUSED,
@@ -223,6 +227,36 @@ def _first_gradient(votes, gradient, rows):
         rows[:] = 0
 
 
+@njit(cache=True, inner=True, views=True, nogil=True)
+def _soft_backward_word(
+    x, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, part, watched, notes, offered, kept,
+    word, opens,
+):  # fmt: skip
+    """Back through all layers of one word, whose activations are there; ``opens``: its sums are the part's first."""
+    spread_groups(gradient, top, TILE)
+    above, here, there = top, delta, spare
+    for layer in range(layers.shape[0] - 1, -1, -1):
+        start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, part, watched)
+        if opens:
+            sums[:] = 0
+        if layer == 0:
+            _backward_bits(
+                x, pairs[:, start:stop], own, c[start:stop], above, here[:0], dc[start:stop], sums,
+                seen, notes, word * SAMPLES,
+            )  # fmt: skip
+            break
+        below = activations[layers[layer - 1, START] * SAMPLES : start * SAMPLES]
+        to_below = here[: pool * SAMPLES]
+        _first_gradient(layers[layer - 1, VOTES], gradient, to_below)
+        _backward_rows(
+            below, pairs[:, start:stop], own, c[start:stop], above, to_below, dc[start:stop], sums,
+            seen, notes, word * SAMPLES,
+        )  # fmt: skip
+        first, count = layers[layer, OFFERED_START], layers[layer, OFFERED]
+        _keep(below, offered[first : first + count], kept[first : first + count], word)
+        above, here, there = to_below, there, here
+
+
 @_kernel_of_views
 def _soft_backward(
     words, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, part, watched, notes, offered,
@@ -233,30 +267,32 @@ def _soft_backward(
     if begin == end:  # an empty batch
         q[:] = 0
     for word in range(begin, end):
-        last = layers.shape[0] - 1
-        _soft_forward_word(words[word], layers, last, pairs, c, activations, gradient[word][:0])
-        spread_groups(gradient[word], top, TILE)
-        above, here, there = top, delta, spare
-        for layer in range(last, -1, -1):
-            start, stop, pool, own, sums, seen = _layer(layers, layer, nodes, q, part, watched)
-            if word == begin:
-                sums[:] = 0
-            if layer == 0:
-                _backward_bits(
-                    words[word], pairs[:, start:stop], own, c[start:stop], above, here[:0], dc[start:stop], sums,
-                    seen, notes, word * SAMPLES,
-                )  # fmt: skip
-                break
-            below = activations[layers[layer - 1, START] * SAMPLES : start * SAMPLES]
-            to_below = here[: pool * SAMPLES]
-            _first_gradient(layers[layer - 1, VOTES], gradient[word], to_below)
-            _backward_rows(
-                below, pairs[:, start:stop], own, c[start:stop], above, to_below, dc[start:stop], sums,
-                seen, notes, word * SAMPLES,
-            )  # fmt: skip
-            first, count = layers[layer, OFFERED_START], layers[layer, OFFERED]
-            _keep(below, offered[first : first + count], kept[first : first + count], word)
-            above, here, there = to_below, there, here
+        x, here = words[word], gradient[word]
+        _soft_forward_word(x, layers, layers.shape[0] - 1, pairs, c, activations, here[:0])
+        _soft_backward_word(
+            x, layers, pairs, nodes, c, activations, delta, spare, top, here, dc, q, part, watched, notes, offered,
+            kept, word, word == begin,
+        )  # fmt: skip
+
+
+@_kernel_of_views
+def _soft_there_and_back(
+    words, layers, pairs, nodes, c, activations, delta, spare, top, gradient, dc, q, part, watched, notes, offered,
+    kept, scores, loss, begin, end,
+):  # fmt: skip
+    """Scores, their gradients and what ``_soft_backward`` finds, word by word, for a loss that is known."""
+    dc[:] = 0
+    if begin == end:
+        q[:] = 0
+    for word in range(begin, end):
+        x, here, own = words[word], gradient[word], scores[word]
+        own[:] = 0
+        _soft_forward_word(x, layers, layers.shape[0], pairs, c, activations, own)
+        tile_gradient(own, word * SAMPLES, loss, here)
+        _soft_backward_word(
+            x, layers, pairs, nodes, c, activations, delta, spare, top, here, dc, q, part, watched, notes, offered,
+            kept, word, word == begin,
+        )  # fmt: skip
 
 
 @subkernel
@@ -387,6 +423,7 @@ class _Plan:
             for layer in range(len(pools))
         ]
         offers = np.cumsum([0, 0, *(nodes.size for nodes in self.offered[1:])])
+        self.offers_of = np.concatenate([np.empty(0, np.int32), *self.offered[1:]])
         self.layers = np.array(
             [
                 [
@@ -415,10 +452,49 @@ def _filled_up(nodes: Int[np.ndarray, "2 gates candidates"]) -> Int[np.ndarray, 
     return np.ascontiguousarray(filled)
 
 
+@dataclass
+class _Sums:
+    """What a pass back finds: the slices' sums, and what is written down for regrowth."""
+
+    gradient: np.ndarray
+    """Of the scores: what the sums are for."""
+    coefficients: np.ndarray
+    candidates: np.ndarray
+    notes: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def empty(cls, plan: _Plan, gradient: np.ndarray, *, soft: bool) -> "_Sums":
+        """Room for them."""
+        words, parts = len(gradient), len(slices(len(gradient)))
+        return cls(
+            gradient,
+            workspace.array((parts, plan.gates, 4), plan.dtype),
+            workspace.array((parts * plan.nodes.size,), plan.dtype),
+            workspace.array((plan.rows, words * SAMPLES), plan.dtype),
+            workspace.array((int(plan.offers[-1]) if soft else 0, words * SAMPLES), plan.dtype),
+        )
+
+    def of(self, plan: _Plan, place: int) -> tuple[Any, ...]:
+        """What the kernels are given of them for one slice, and room for its gradients."""
+        size = plan.widest * SAMPLES
+        room = workspace.array((2 * size + plan.columns * SAMPLES,), plan.gradients)
+        delta, spare, top = room[:size], room[size : 2 * size], room[2 * size :]
+        own = self.coefficients[place], self.candidates, place, plan.watched, self.notes
+        return delta, spare, top, self.gradient, *own
+
+
 class _LearnedStack(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: PackedBatch, plan: _Plan, kinds: np.ndarray | None, watch: Watch | None, depth: int, *rest: Tensor
+        ctx: Any,
+        x: PackedBatch,
+        plan: _Plan,
+        kinds: np.ndarray | None,
+        watch: Watch | None,
+        expected: ExpectedLoss | None,
+        depth: int,
+        *rest: Tensor,
     ) -> Tensor:
         coefficients, scores = rest[:depth], rest[depth:]
         c = np.concatenate([tensor.detach().numpy() for tensor in coefficients])
@@ -426,14 +502,29 @@ class _LearnedStack(torch.autograd.Function):
         parts = slices(words)
         found = np.empty((words, plan.columns * SAMPLES), dtype=plan.dtype)
         bits = workspace.array((0 if kinds is None else words, plan.gates), np.uint64)
+        known = (
+            expected is not None
+            and kinds is None
+            and c.dtype == np.float32
+            and any(ctx.needs_input_grad)
+            and expected.is_of(x.samples, plan.columns)
+        )
+        ctx.expected = expected if known else None
+        ctx.sums = _Sums.empty(plan, np.empty_like(found), soft=True) if known else None
 
         def task(place: int) -> None:
             begin, end = parts[place]
-            if kinds is None:
-                activations = workspace.array((plan.gates * SAMPLES,), plan.activations)
-                _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, begin, end)
-            else:
+            if kinds is not None:
                 _boolean_forward(x.words, plan.layers, plan.pairs, kinds, bits, found, begin, end)
+                return
+            activations = workspace.array((plan.gates * SAMPLES,), plan.activations)
+            if ctx.expected is None:
+                _soft_forward(x.words, plan.layers, plan.pairs, c, activations, found, begin, end)
+                return
+            _soft_there_and_back(
+                x.words, plan.layers, plan.pairs, plan.nodes, c, activations, *ctx.sums.of(plan, place), plan.offers_of,
+                ctx.sums.kept, found, expected_in_tiles(ctx.expected, SAMPLES), begin, end,
+            )  # fmt: skip
 
         run(task, len(parts), plan.gates * x.samples if kinds is None else 4 * plan.gates * words)
         ctx.x, ctx.plan, ctx.c, ctx.bits, ctx.watch, ctx.soft, ctx.depth = x, plan, c, bits, watch, kinds is None, depth
@@ -443,43 +534,41 @@ class _LearnedStack(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, plan, c = ctx.x, ctx.plan, ctx.c
-        words = x.words.shape[0]
-        gradient = to_tiles(gradients[0], words, SAMPLES)
-        parts = slices(words)
-        dc = workspace.array((len(parts), plan.gates, 4), plan.dtype)
-        q = workspace.array((len(parts) * plan.nodes.size,), plan.dtype)
-        notes = workspace.array((plan.rows, words * SAMPLES), plan.dtype)
-        kept = workspace.array((int(plan.offers[-1]) if ctx.soft else 0, words * SAMPLES), plan.dtype)
-        offered = np.concatenate([np.empty(0, np.int32), *plan.offered[1:]])
-
-        def task(place: int) -> None:
-            begin, end = parts[place]
-            size = plan.widest * SAMPLES
-            room = workspace.array((2 * size + plan.columns * SAMPLES,), plan.gradients)
-            delta, spare, top = room[:size], room[size : 2 * size], room[2 * size :]
-            shared = (delta, spare, top, gradient, dc[place], q, place, plan.watched, notes)
-            if ctx.soft:
-                activations = workspace.array((plan.starts[-2] * SAMPLES,), plan.activations)
-                _soft_backward(
-                    x.words, plan.layers, plan.pairs, plan.nodes, c, activations, *shared, offered, kept, begin, end
-                )
-            else:
-                _boolean_backward(x.words, plan.layers, plan.pairs, plan.nodes, c, ctx.bits, *shared, begin, end)
-
-        run(task, len(parts), plan.gates * x.samples)
-        total = _added(dc)
+        x, plan = ctx.x, ctx.plan
+        gradient = to_tiles(gradients[0], x.words.shape[0], SAMPLES)
+        if ctx.sums is None or not ctx.expected.holds(ctx.sums.gradient, gradient):
+            ctx.sums = _sums_of(ctx, gradient)
+        sums, ctx.sums = ctx.sums, None
+        total = _added(sums.coefficients)
         if ctx.watch is not None:
-            _hand_over(ctx.watch, plan, x, notes, kept, ctx.bits)
+            _hand_over(ctx.watch, plan, x, sums.notes, sums.kept, ctx.bits)
         to_coefficients = [
             torch.from_numpy(total[begin:end].copy()) for begin, end in zip(plan.starts, plan.starts[1:], strict=False)
         ]
-        to_scores, learned = [], iter(ctx.scores)
+        to_scores, learned, parts = [], iter(ctx.scores), len(sums.coefficients)
         for layer, width in enumerate(plan.widths):
             if width:
-                own = q[len(parts) * plan.sizes[layer] : len(parts) * plan.sizes[layer + 1]]
-                to_scores.append(_to_scores(next(learned), own.reshape(len(parts), -1, width)))
-        return None, None, None, None, None, *to_coefficients, *to_scores
+                own = sums.candidates[parts * plan.sizes[layer] : parts * plan.sizes[layer + 1]]
+                to_scores.append(_to_scores(next(learned), own.reshape(parts, -1, width)))
+        return None, None, None, None, None, None, *to_coefficients, *to_scores
+
+
+def _sums_of(ctx: Any, gradient: np.ndarray) -> _Sums:
+    """For these gradients of the scores, whatever was expected."""
+    x, plan, c = ctx.x, ctx.plan, ctx.c
+    sums, parts = _Sums.empty(plan, gradient, soft=ctx.soft), slices(len(gradient))
+
+    def task(place: int) -> None:
+        begin, end = parts[place]
+        given = x.words, plan.layers, plan.pairs, plan.nodes, c
+        if ctx.soft:
+            activations = workspace.array((plan.starts[-2] * SAMPLES,), plan.activations)
+            _soft_backward(*given, activations, *sums.of(plan, place), plan.offers_of, sums.kept, begin, end)
+        else:
+            _boolean_backward(*given, ctx.bits, *sums.of(plan, place), begin, end)
+
+    run(task, len(parts), plan.gates * x.samples)
+    return sums
 
 
 def _to_scores(scores: Tensor, parts: np.ndarray) -> Tensor:
@@ -554,6 +643,7 @@ def learned_stack_numba(
     *,
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
+    expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels."""
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
@@ -566,6 +656,6 @@ def learned_stack_numba(
         placed = [at_places(numbers, owner) for numbers, owner in zip(gates, stack.owners, strict=True)]
         kinds = np.concatenate([numbers.detach().numpy() for numbers in placed])
     learned = [tensor for tensor in scores if tensor is not None]
-    result = _LearnedStack.apply(packed, plan, kinds, watch, len(rows), *rows, *learned)
+    result = _LearnedStack.apply(packed, plan, kinds, watch, expected, len(rows), *rows, *learned)
     assert isinstance(result, Tensor)
     return result

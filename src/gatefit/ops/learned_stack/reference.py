@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gatefit.ops.batches import Batch, as_float
 from gatefit.ops.coefficients import codebook
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.stacks import Stack, at_places, handed_on, votes_of
 from gatefit.ops.straight_through import straight_through
@@ -49,8 +50,9 @@ def learned_stack_reference(
     *,
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
+    expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
-    """One layer after another."""
+    """One layer after another; activations are kept, whatever is expected."""
     dtype, device = coefficients[0].dtype, coefficients[0].device
     h, voters = as_float(x, dtype, device), []
     for layer, rows in enumerate(coefficients):

@@ -20,6 +20,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch
 from gatefit.ops.batches import Batch
 from gatefit.ops.boolean_stack.triton import boolean_pools
+from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.learned_stack.watch import Watch
 from gatefit.ops.stacks import Stack, at_places
 from gatefit.ops.triton_launch import TILE, launch, parts, power_of_two, tile
@@ -199,8 +200,9 @@ def learned_stack_triton(
     *,
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
+    expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
-    """All layers on the device of the coefficients."""
+    """All layers on the device of the coefficients; activations are kept, whatever is expected."""
     check_floats(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
     pool = pool_of(x, coefficients[0].device)
     below = (pool.nodes, *stack.widths[:-1])

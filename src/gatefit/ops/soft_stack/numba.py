@@ -456,7 +456,7 @@ class _SoftStack(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         tiles = _Tiles.of(ctx.stack, ctx.c.dtype)
         gradient = to_tiles(gradients[0], tiles.per_word * ctx.x.words.shape[0], tiles.samples)
-        if ctx.expected is None or not ctx.expected.holds(ctx.gradient, gradient):
+        if ctx.sums is None or not ctx.expected.holds(ctx.gradient, gradient):
             ctx.sums = _sums_of(ctx, tiles, gradient)
         sums, ctx.sums = ctx.sums, None
         found = coefficient_gradients(ctx.stack, ctx.schedule.fixed, sums, ctx.shapes)
