@@ -1,8 +1,10 @@
 import copy
 
+import pytest
 import torch
 
-from gatefit.ops.adam import Adam
+from gatefit.ops.adam import WORTH_A_THREAD, Adam, _shares
+from gatefit.ops.threads import training_threads
 
 
 def test_every_step_is_torchs_to_the_bit_and_so_is_a_restored_one():
@@ -30,3 +32,32 @@ def test_every_step_is_torchs_to_the_bit_and_so_is_a_restored_one():
     optimiser.zero_grad(set_to_none=True)
     assert ours.grad is None
     assert str(optimiser.state_dict()) == str(reference.state_dict())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_take_whole_parameters_and_show_in_no_bit(threads):
+    generator = torch.Generator().manual_seed(0)
+    sizes = [(WORTH_A_THREAD // 4 + 3, 4), (7, 3), (WORTH_A_THREAD // 4 + 1, 5), (1,), (WORTH_A_THREAD, 1)]
+    starts = [torch.randn(size, generator=generator) for size in sizes]
+    ours, theirs = ([torch.nn.Parameter(start.clone()) for start in starts] for _ in range(2))
+    with training_threads(1):
+        reference = torch.optim.AdamW(theirs, lr=0.03, weight_decay=0.0, fused=True)
+        for step in range(3):
+            for parameter in theirs:
+                parameter.grad = torch.sin(parameter.detach() * (step + 1))
+            reference.step()
+    with training_threads(threads):
+        optimiser = Adam(ours, lr=0.03)
+        for step in range(3):
+            for parameter in ours:
+                parameter.grad = torch.sin(parameter.detach() * (step + 1))
+            optimiser.step()
+    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def test_shares_are_even_and_leave_nothing_out():
+    million = 1 << 20
+    assert _shares([5, 7], 2) == [[0, 1]]
+    assert _shares([million] * 6, 2) == [[0, 2, 4], [1, 3, 5]]
+    assert _shares([million, 3 * million, million, million], 2) == [[1], [0, 2, 3]]
+    assert len(_shares([million] * 3, 8)) == 3

@@ -4,7 +4,8 @@
 
 Measured at 6 × 8,000 gates with four coefficients each, one thread: 0.2 ms fused, 0.5 ms operation by operation, of a
 step of some 20 ms. A kernel of our own would not show. In a network of a few thousand gates what torch does around its
-fused function takes longer than the function: it is called directly, for the same bits.
+fused function takes longer than the function: it is called directly, for the same bits. Threads take whole parameters,
+so that none is cut at another place than by one thread.
 
 torch wraps an optimiser's functions so that its compiler leaves them alone, and the first call of each loads that
 compiler: two seconds in every process, of which small fits in worker processes take a few hundredths to train. Nothing
@@ -13,10 +14,16 @@ is compiled by torch here, so the functions inside the wrappers are called.
 
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import torch
 from torch import Tensor
+
+from gatefit.ops.threads import kernel_threads, parallel_torch
+
+WORTH_A_THREAD: Final = 1 << 16
+"""Numbers of parameters from which a thread of their own pays: some fifty microseconds of work."""
 
 _add_param_group: Any = inspect.unwrap(torch.optim.AdamW.add_param_group)
 _load_state_dict: Any = inspect.unwrap(torch.optim.AdamW.load_state_dict)
@@ -64,25 +71,40 @@ class Adam(torch.optim.AdamW):
         """As torch's, without a closure."""
         assert closure is None
         for group in self.param_groups:
-            parameters, gradients, means, squares, tops, steps = found = [[] for _ in range(6)]  # type: ignore[var-annotated]
+            found: list[list[Tensor]] = [[] for _ in range(6)]
             self._init_group(group, *found)
-            if not parameters:
+            if not found[0]:
                 continue
-            torch._foreach_add_(steps, 1)
-            torch._fused_adamw_(
-                parameters,
-                gradients,
-                means,
-                squares,
-                tops,
-                steps,
-                amsgrad=False,
-                lr=group["lr"],
-                beta1=group["betas"][0],
-                beta2=group["betas"][1],
-                weight_decay=group["weight_decay"],
-                eps=group["eps"],
-                maximize=False,
-            )
+            torch._foreach_add_(found[5], 1)
+            # A device has threads of its own.
+            threads = kernel_threads() if found[0][0].device.type == "cpu" else 1
+            shares = _shares([parameter.numel() for parameter in found[0]], threads)
+            parallel_torch(partial(_step_share, found, shares, group), len(shares))
 
     step.hooked = True  # type: ignore[attr-defined]  # torch would wrap it for its profiler
+
+
+def _step_share(found: list[list[Tensor]], shares: list[list[int]], group: dict[str, Any], share: int) -> None:
+    """The step of the parameters at some places."""
+    own = [[tensors[place] for place in shares[share] if tensors] for tensors in found]
+    torch._fused_adamw_(
+        *own,
+        amsgrad=False,
+        lr=group["lr"],
+        beta1=group["betas"][0],
+        beta2=group["betas"][1],
+        weight_decay=group["weight_decay"],
+        eps=group["eps"],
+        maximize=False,
+    )
+
+
+def _shares(sizes: list[int], threads: int) -> list[list[int]]:
+    """Whole parameters for each thread, about as many numbers to each; a single share where threads do not pay."""
+    count = min(threads, len(sizes), sum(sizes) // WORTH_A_THREAD)
+    if count < 2:
+        return [[*range(len(sizes))]]
+    shares: list[list[int]] = [[] for _ in range(count)]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        min(shares, key=lambda share: sum(sizes[other] for other in share)).append(place)
+    return shares

@@ -2,6 +2,7 @@
 
     kernel_threads()     how many threads a kernel uses: torch's own number, or what training_threads says
     parallel_for(f, n)   f(0), ..., f(n - 1), taken one after another by whichever thread is free
+    parallel_torch(f, n) the same for tasks that call torch, each on one thread
     training_threads(t)  t threads for the kernels and one for torch, while they work
 
 Kernels release the interpreter lock, so plain threads run them side by side. Idle threads sleep on a lock: nothing
@@ -102,6 +103,27 @@ def parallel_for(task: Callable[[int], None], count: int) -> None:
     del job.task
     if job.error is not None:
         raise job.error
+
+
+def parallel_torch(task: Callable[[int], None], count: int) -> None:
+    """``parallel_for`` for tasks that call torch without gradients.
+
+    Each is computed by one thread, as inside ``training_threads``, so that it has the bits that it has there; outside,
+    one task follows the other in this thread.
+    """
+    if _chosen.threads is None:
+        for place in range(count):
+            task(place)
+        return
+
+    def alone(place: int) -> None:
+        # torch keeps gradient mode and its number of threads for each thread apart.
+        if torch.get_num_threads() != 1:
+            torch.set_num_threads(1)
+        with torch.no_grad():
+            task(place)
+
+    parallel_for(alone, count)
 
 
 class _Pool:
