@@ -189,8 +189,21 @@ def _backward_rows(x, shift, first, second, slots, c, delta, below, dc):
 @inlined
 def _added(before, c, d, c_12, other):
     """A gate's part of an input's gradient, added to what came before."""
-    before = times_plus(c, d, before)
-    return where(other, before + times(c_12, d), before)
+    before = times_plus(spread(c, PART), d, before)
+    return where(other, before + times(spread(c_12, PART), d), before)
+
+
+@inlined
+def _of_two(zero, turned, c, d, c_12, other, next_c, next_d, next_12, next_other):
+    """An input's gradient from the two gates that read it; ``turned``: the second one's part comes first."""
+    before = _added(
+        zero, next_c if turned else c, where(turned, next_d, d), next_12 if turned else c_12,
+        next_other if turned else other,
+    )  # fmt: skip
+    return _added(
+        before, c if turned else next_c, where(turned, d, next_d), c_12 if turned else next_12,
+        other if turned else next_other,
+    )  # fmt: skip
 
 
 @inlined
@@ -200,8 +213,7 @@ def _walked_gate(x, shift, first, second, enters, slots, c, k, delta, dc, zero):
     d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
     _add_sums(dc, k, d, u, v, zero)
     by = uint32(enters[k])
-    c_in, c_out = spread(c[k, uint32(1) + by], PART), spread(c[k, uint32(2) - by], PART)
-    return d, u if by else v, v if by else u, c_in, c_out, spread(c[k, 3], PART)
+    return d, u if by else v, v if by else u, c[k, uint32(1) + by], c[k, uint32(2) - by], c[k, 3]
 
 
 @subkernel
@@ -214,23 +226,18 @@ def _backward_trails(x, shift, starts, closed, enters, turned, first, second, sl
         d, out, into, c_in, c_out, c_12 = _walked_gate(
             x, shift, first, second, enters, slots, c, begin, delta, dc, zero
         )
-        opening, from_d, from_out, from_c, from_12 = _added(zero, c_in, d, c_12, out), d, out, c_in, c_12
+        from_d, from_out, from_c, from_12 = d, out, c_in, c_12
         for k in range(begin + uint32(1), end):
             last_d, last_into, last_c, last_12 = d, into, c_out, c_12
-            carry = _added(zero, last_c, last_d, last_12, last_into)
             ahead(delta, slots, k, PART)
             d, out, into, c_in, c_out, c_12 = _walked_gate(
                 x, shift, first, second, enters, slots, c, k, delta, dc, zero
             )
-            own = _added(zero, c_in, d, c_12, out)
-            in_order = _added(carry, c_in, d, c_12, out)
-            reverse = _added(own, last_c, last_d, last_12, last_into)
-            store(delta, int64(slots[k]) * PART_SAMPLES, where(turned[k], reverse, in_order))
+            both = _of_two(zero, turned[k], last_c, last_d, last_12, last_into, c_in, d, c_12, out)
+            store(delta, int64(slots[k]) * PART_SAMPLES, both)
         if closed[trail]:
-            carry = _added(zero, c_out, d, c_12, into)
-            in_order = _added(carry, from_c, from_d, from_12, from_out)
-            reverse = _added(opening, c_out, d, c_12, into)
-            store(delta, int64(slots[begin]) * PART_SAMPLES, where(turned[begin], reverse, in_order))
+            both = _of_two(zero, turned[begin], c_out, d, c_12, into, from_c, from_d, from_12, from_out)
+            store(delta, int64(slots[begin]) * PART_SAMPLES, both)
 
 
 @subkernel
@@ -243,7 +250,7 @@ def _backward_ends(x, shift, uses, first, second, slots, c, delta, sums):
         d = load(delta, int64(slots[k]) * PART_SAMPLES, PART)
         other = x[first[k] if by else second[k]] >> shift
         before = load(sums, to, PART)
-        store(sums, to, _added(before, spread(c[k, 1 + by], PART), d, spread(c[k, 3], PART), other))
+        store(sums, to, _added(before, c[k, 1 + by], d, c[k, 3], other))
 
 
 @kernel
