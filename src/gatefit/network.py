@@ -186,7 +186,7 @@ class LogicNetwork(Implemented):
         self._known_stack: Stack | None = None
         self.watch: Watch | None = None
         self._begins = False
-        self._expected: ExpectedLoss | None = None
+        self._expected: Callable[[], ExpectedLoss | None] | None = None
         self._heeded: ExpectedLoss | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
@@ -330,7 +330,6 @@ class LogicNetwork(Implemented):
         """Scores of the network as it is trained, whatever the mode."""
         check_batch(x, self.inputs)
         expected, self._expected = self._expected, None
-        self._heeded = expected or self._heeded
         layers = self._stacked(x)
         if layers is None or any(
             layer.wiring.learns and layer.wiring.candidates_and_scores() is None for layer in layers
@@ -350,8 +349,9 @@ class LogicNetwork(Implemented):
             sums = boolean_stack(x, stack, gates, coefficients, implementation=self.implementation)
         else:
             sigmoid = activation == "sigmoid"
+            heeded = self._heed(expected)
             sums = soft_stack(
-                x, stack, coefficients, sigmoid=sigmoid, expected=expected, implementation=self.implementation
+                x, stack, coefficients, sigmoid=sigmoid, expected=heeded, implementation=self.implementation
             )
         return self._scores(self.readout.from_sums(sums))
 
@@ -372,7 +372,11 @@ class LogicNetwork(Implemented):
         return [gates for gates, _ in samples], [coefficients for _, coefficients in samples]
 
     def _learned_sums(
-        self, x: Batch, stack: Stack, layers: Sequence[GateLayer], expected: ExpectedLoss | None
+        self,
+        x: Batch,
+        stack: Stack,
+        layers: Sequence[GateLayer],
+        expected: Callable[[], ExpectedLoss | None] | None,
     ) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
         choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
@@ -385,7 +389,7 @@ class LogicNetwork(Implemented):
             coefficients,
             gates=gates,
             watch=self.watch,
-            expected=expected,
+            expected=self._heed(expected) if gates is None else None,
             implementation=self.implementation,
         )
 
@@ -401,7 +405,14 @@ class LogicNetwork(Implemented):
         if divisor is None or (self._heeded is not None and self._heeded.failed):
             return
         columns = self.readout.groups or self.readout.classes
-        self._expected = expected_loss(targets, weights, temperature=divisor, columns=columns, share=share)
+        # Laid out when layers ask for it: those that commit to gates have no use for it.
+        self._expected = partial(expected_loss, targets, weights, temperature=divisor, columns=columns, share=share)
+
+    def _heed(self, expected: Callable[[], ExpectedLoss | None] | None) -> ExpectedLoss | None:
+        """The loss that is expected, for a stack that goes by it."""
+        found = None if expected is None else expected()
+        self._heeded = found or self._heeded
+        return found
 
     def wiring_parameters(self) -> list[nn.Parameter]:
         """What wirings learn."""

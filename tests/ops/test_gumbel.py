@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from gatefit.ops.gumbel import GumbelNoise
+from gatefit.ops.gumbel import GumbelNoise, noisy
 from gatefit.ops.gumbel.numba import SHARE, _minus_log
 from gatefit.ops.implementations import NUMBA
 from gatefit.ops.threads import training_threads
@@ -66,6 +66,20 @@ def test_noise_is_the_same_on_any_number_of_threads(gates):
             drawn.append(draw(11, gates, steps=2))
     assert np.array_equal(drawn[0], drawn[1])
     assert np.array_equal(drawn[0], drawn[2])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_noise_on_logits_is_what_the_streams_draw_for_their_parts(dtype):
+    logits, streams = torch.randn(2 * 5000, 16, dtype=dtype), [GumbelNoise(7), GumbelNoise(8)]
+    drawn = torch.cat([torch.from_numpy(draw(seed, gates=5000)) for seed in (7, 8)])
+    for threads in (1, 3):
+        with training_threads(threads):
+            found = noisy(logits, streams, 1.0, implementation=NUMBA)
+        assert torch.equal(found, logits + drawn)
+        assert [stream.step for stream in streams] == [1, 1]
+        streams = [GumbelNoise(7), GumbelNoise(8)]
+    with pytest.raises(ValueError, match="3 streams draw for equal parts, got 10000 gates"):
+        noisy(logits, [*streams, GumbelNoise(9)], 1.0, implementation=NUMBA)
 
 
 def test_noise_of_a_place_does_not_depend_on_how_many_follow():

@@ -121,6 +121,12 @@ def gumbel(case: int, generator: torch.Generator, dtype: torch.dtype) -> dict[st
     return {"key_low": low, "key_high": high, "noise": torch.full((case,), torch.nan, dtype=dtype)}
 
 
+def noisy(case: tuple[int, int, float], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    gates, streams, scale = case
+    keys = [tuple(torch.randint(2**32, (2,), generator=generator).tolist()) for _ in range(streams)]
+    return {"logits": normal(generator, dtype, gates, 16), "keys": keys, "scale": scale}
+
+
 def stack(case: dict[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
     """Bits, layers one above another, and the coefficients of each."""
     inputs, widths = SHAPES[case["shape"]]
@@ -319,6 +325,12 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "gumbel.FILL": Operation(
         gumbel, (1, 255, 256, 257, 80_000), exact=True, true_gradient=False, dtypes=(torch.float32,)
+    ),
+    "gumbel.NOISY": Operation(
+        noisy,
+        [(gates, streams, scale) for gates, streams in ((1, 1), (12, 3), (8194, 2)) for scale in (1.0, 0.3)],
+        true_gradient=False,
+        few=[(12, 3, 1.0), (70, 2, 0.3)],
     ),
 }
 

@@ -26,7 +26,7 @@ from gatefit.ops.coefficients import (
     mixture_coefficients,
     straight_through_mixture,
 )
-from gatefit.ops.gumbel import GumbelNoise
+from gatefit.ops.gumbel import GumbelNoise, noisy
 from gatefit.ops.straight_through import straight_through
 
 # Petersen et al. (2024) start every gate with this logit on A and 0 elsewhere: P(A) = 0.91.
@@ -182,17 +182,16 @@ class GumbelST(_LogitStraightThrough):
         if not scale:
             # A stream that has faded stays where it is, at its end.
             return self.latent
-        noise = torch.empty_like(self.latent, dtype=torch.float32, requires_grad=False)
-        for part, stream in zip(noise.chunk(len(self.streams)), self.streams, strict=True):
-            stream.fill(part, implementation=self.implementation)
-        return torch.add(self.latent, noise.to(self.latent), alpha=scale)
+        return straight_through(
+            self.latent, noisy(self.latent, self.streams, scale, implementation=self.implementation)
+        )
 
     def sample(self) -> tuple[UInt8[Tensor, " gates"], Float[Tensor, "gates 4"]]:
         """A gate and the gradient of a mixture, each with or without noise."""
-        noisy, way = self.logits(), self.implementation
+        logits, way = self.logits(), self.implementation
         if self.noise_in == "both":
-            return straight_through_mixture(noisy, self.temperature, implementation=way)
-        chooser, mixed = (noisy, self.latent) if self.noise_in == "forward" else (self.latent, noisy)
+            return straight_through_mixture(logits, self.temperature, implementation=way)
+        chooser, mixed = (logits, self.latent) if self.noise_in == "forward" else (self.latent, logits)
         gates, chosen = largest(chooser, implementation=way)
         return gates, straight_through(mixture_coefficients(mixed / self.temperature, implementation=way), chosen)
 

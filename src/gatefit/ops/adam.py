@@ -20,10 +20,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from gatefit.ops.threads import kernel_threads, parallel_torch
+from gatefit.ops.threads import WORTH_A_THREAD, kernel_threads, parallel_torch
 
-WORTH_A_THREAD: Final = 1 << 16
-"""Numbers of parameters from which a thread of their own pays: some fifty microseconds of work."""
+EACH: Final = 0.75
+"""Nanoseconds that a number of a parameter takes."""
 
 _add_param_group: Any = inspect.unwrap(torch.optim.AdamW.add_param_group)
 _load_state_dict: Any = inspect.unwrap(torch.optim.AdamW.load_state_dict)
@@ -101,8 +101,8 @@ def _step_share(found: list[list[Tensor]], shares: list[list[int]], group: dict[
 
 def _shares(sizes: list[int], threads: int) -> list[list[int]]:
     """Whole parameters for each thread, about as many numbers to each; a single share where threads do not pay."""
-    count = min(threads, len(sizes), sum(sizes) // WORTH_A_THREAD)
-    if count < 2:
+    count = min(threads, len(sizes))
+    if count < 2 or EACH * sum(sizes) < WORTH_A_THREAD:
         return [[*range(len(sizes))]]
     shares: list[list[int]] = [[] for _ in range(count)]
     for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):

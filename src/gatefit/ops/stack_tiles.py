@@ -11,7 +11,7 @@ coefficients' gradients is added in their order: the number of threads shows in 
 """
 # mypy: disable-error-code="no-untyped-def, call-arg"
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,9 +27,6 @@ from gatefit.ops.stacks import Stack
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
-WORTH_THREADS: Final = 1 << 20
-"""Gate evaluations (gates times samples) from which threads pay: about half a millisecond of work."""
-
 AHEAD: Final = 16
 """Gates between the request for a row and its use, where rows are visited in an order the processor cannot guess."""
 
@@ -42,15 +39,6 @@ def slices(words: int) -> list[tuple[int, int]]:
     """Ranges of words: four where there are as many, sixteen for large batches; an empty one for an empty batch."""
     count = max(1, min(words, 16, max(4, words // 4)))
     return [(words * place // count, words * (place + 1) // count) for place in range(count)]
-
-
-def run(task: Callable[[int], None], count: int, evaluations: int) -> None:
-    """The tasks 0 to count - 1, by several threads where the work is worth it."""
-    if evaluations >= WORTH_THREADS:
-        parallel_for(task, count)
-    else:
-        for place in range(count):
-            task(place)
 
 
 def walked_cycles(order: StackOrder) -> np.ndarray | None:
@@ -85,8 +73,7 @@ def scheduled_coefficients(stack: Stack, order: StackOrder, coefficients: Sequen
         given = coefficients[layer].detach().contiguous().numpy()
         _to_schedule(given, scheduled_rows(stack, order, layer), order.swapped[place], c[place])
 
-    # Rows are read here and there: about as long as 32 evaluations each.
-    run(task, len(ranges), 32 * order.gates)
+    parallel_for(task, len(ranges), nanoseconds=4 * order.gates)
     return c
 
 
@@ -103,7 +90,7 @@ def coefficient_gradients(
         own, swapped, gradient = parts[:, place], order.swapped[place], gradients[layer].numpy()
         (_from_schedule if stack.owners[layer] is None else _from_shared_schedule)(own, rows, swapped, gradient)
 
-    run(task, len(ranges), 16 * order.gates * parts.shape[0])
+    parallel_for(task, len(ranges), nanoseconds=3 * order.gates * parts.shape[0])
     return gradients
 
 

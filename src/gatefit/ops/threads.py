@@ -1,7 +1,8 @@
 """Threads for the kernels, one knob, no fighting pools.
 
     kernel_threads()     how many threads a kernel uses: torch's own number, or what training_threads says
-    parallel_for(f, n)   f(0), ..., f(n - 1), taken one after another by whichever thread is free
+    parallel_for(f, n)   f(0), ..., f(n - 1), taken one after another by whichever thread is free;
+                         by this one alone where all of it takes less time than another takes to wake up
     parallel_torch(f, n) the same for tasks that call torch, each on one thread
     training_threads(t)  t threads for the kernels and one for torch, while they work
 
@@ -18,8 +19,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
+from typing import Final
 
 import torch
+
+WORTH_A_THREAD: Final = 250_000
+"""Nanoseconds of work from which threads pay: waking one takes some fifty thousand, and both share an interpreter."""
 
 
 class _Chosen(threading.local):
@@ -82,14 +87,15 @@ class _Job:
                     self.ended.release()
 
 
-def parallel_for(task: Callable[[int], None], count: int) -> None:
+def parallel_for(task: Callable[[int], None], count: int, *, nanoseconds: float | None = None) -> None:
     """Call ``task`` with 0 to ``count - 1``, in this thread and in idle ones; returns when all have ended.
 
-    A thread that the system is slow to wake is not waited for: it finds nothing left to do. After an error no further
-    task begins, and the error is raised here.
+    ``nanoseconds``: about how long one thread takes for all of them; None: long. A thread that the system is slow to
+    wake is not waited for: it finds nothing left to do. After an error no further task begins, and the error is raised
+    here.
     """
     helpers = min(kernel_threads(), count) - 1
-    if helpers < 1:
+    if helpers < 1 or (nanoseconds is not None and nanoseconds < WORTH_A_THREAD):
         for place in range(count):
             task(place)
         return

@@ -30,7 +30,6 @@ from gatefit.ops.stack_tiles import (
     inlined,
     kernel,
     put_rows,
-    run,
     scheduled_coefficients,
     scheduled_rows,
     slices,
@@ -42,6 +41,7 @@ from gatefit.ops.stack_tiles import (
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 TILE: Final = (0, 0, 0, 0)
@@ -306,7 +306,7 @@ def _scheduled_kinds(stack: Stack, order: StackOrder, gates: Sequence[Tensor]) -
         place, numbers = ranges[layer], gates[layer].detach().contiguous().numpy()
         _to_schedule(numbers, scheduled_rows(stack, order, layer), order.swapped[place], kinds[place])
 
-    run(task, len(ranges), 16 * order.gates)
+    parallel_for(task, len(ranges), nanoseconds=order.gates)
     return kinds
 
 
@@ -324,8 +324,7 @@ def _counted(
         own = bits if keep else workspace.array((2, order.gates), np.uint64)
         _forward(x.words, order.layers, schedule.first, schedule.second, order.rows, kinds, own, scores, *parts[place])
 
-    # A gate of a word takes about as long as four soft evaluations.
-    run(task, len(parts), 4 * order.gates * words)
+    parallel_for(task, len(parts), nanoseconds=2 * order.gates * words)
     return scores, bits
 
 
@@ -360,7 +359,7 @@ class _BooleanStack(torch.autograd.Function):
                 trails(order, PART_SAMPLES, c.dtype), c, ctx.bits, delta, spare, gradient, sums[place], *parts[place],
             )  # fmt: skip
 
-        run(task, len(parts), order.gates * x.samples)
+        parallel_for(task, len(parts), nanoseconds=order.gates * x.samples / 4)
         return None, None, None, None, *coefficient_gradients(ctx.stack, order, sums, ctx.shapes)
 
 

@@ -12,6 +12,7 @@ Those that commit are the same in training and deployment: a gate is the same to
 no number gives coefficients that are none. Each gate's result depends on its own parameters alone, bit for bit.
 """
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -134,7 +135,7 @@ def check_finite(parameters: Tensor, what: str) -> None:
     """Refuse NaN and infinity, which no gate is nearest to."""
     # A sum is finite only if all terms are: one pass without a mask of the parameters' size. Overflow of the sum
     # itself would be a false alarm, so it is checked again element by element.
-    if not torch.isfinite(parameters.sum()) and not bool(torch.isfinite(parameters).all()):
+    if not math.isfinite(float(parameters.detach().sum())) and not bool(torch.isfinite(parameters).all()):
         count = int((~torch.isfinite(parameters)).sum())
         raise ValueError(f"{what} hold {count} non-finite values; lower the learning rate or check the data for NaN")
 

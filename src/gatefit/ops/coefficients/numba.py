@@ -31,11 +31,11 @@ from torch import Tensor
 from gatefit.codebook import CODEBOOK, TIE_ORDER
 from gatefit.ops.simd import exp_of_negative, inlined, kernel, subkernel, wide_vectors
 from gatefit.ops.tensors import check_cpu_float
-from gatefit.ops.threads import parallel_for
+from gatefit.ops.threads import kernel_threads, parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES
 
 SHARE: Final = 4096
-"""Gates that one thread takes at a time; sums over gates are added share by share, whatever the number of threads."""
+"""Gates that one thread takes at least; sums over gates are added share by share, whatever the number of threads."""
 BLOCK: Final = 64
 NEGLIGIBLE: Final = np.float32(-44)
 """e^-44 = 8e-20: beside a weight of 1 it is nothing, in float64 too."""
@@ -422,18 +422,23 @@ def _array(tensor: Tensor) -> np.ndarray:
     return result
 
 
-def _shared(kernel: Any, *arrays: Any, gates: int, scratch: Sequence[tuple[int, Any]]) -> list[Any]:
+def _shared(
+    kernel: Any, *arrays: Any, gates: int, scratch: Sequence[tuple[int, Any]], nanoseconds: float, adds: bool = False
+) -> list[Any]:
     """``kernel(*arrays, *scratch, first, last)`` for all gates; what each share returned, in order.
 
-    ``scratch``: how many numbers of which type a kernel needs for each gate of a block.
+    ``scratch``: how many numbers of which type a kernel needs for each gate of a block. ``nanoseconds``: about how long
+    a gate takes. What a kernel ``adds`` up is cut in the same way for any number of threads; else there are as many
+    shares as threads can use, since calls take time too.
     """
-    results: list[Any] = [None] * -(-gates // SHARE)
+    share = SHARE if adds else max(SHARE, -(-gates // (2 * kernel_threads() * BLOCK)) * BLOCK)
+    results: list[Any] = [None] * -(-gates // share)
 
     def task(place: int) -> None:
         room = [np.zeros(numbers * BLOCK, kind) for numbers, kind in scratch]
-        results[place] = kernel(*arrays, *room, place * SHARE, min(gates, (place + 1) * SHARE))
+        results[place] = kernel(*arrays, *room, place * share, min(gates, (place + 1) * share))
 
-    parallel_for(task, len(results))
+    parallel_for(task, len(results), nanoseconds=nanoseconds * gates)
     return results
 
 
@@ -450,7 +455,7 @@ class _SoftCoefficients(torch.autograd.Function):
         ctx.save_for_backward(latent)
         result = torch.empty(latent.shape, dtype=latent.dtype)
         c = _array(latent)
-        _shared(covjac_forward, c, ctx.temperature, result.numpy(), gates=len(c), scratch=[(4, c.dtype)])
+        _shared(covjac_forward, c, ctx.temperature, result.numpy(), gates=len(c), scratch=[(4, c.dtype)], nanoseconds=8)
         return result
 
     @staticmethod
@@ -460,7 +465,10 @@ class _SoftCoefficients(torch.autograd.Function):
         to_latent = torch.empty(latent.shape, dtype=latent.dtype)
         arrays = _array(latent), ctx.temperature, _array(gradients[0]), to_latent.numpy()
         kind = arrays[0].dtype
-        parts = _shared(covjac_backward, *arrays, gates=latent.shape[0], scratch=[(4, kind), (4, kind)])
+        parts = _shared(
+            covjac_backward, *arrays, gates=latent.shape[0], scratch=[(4, kind), (4, kind)], nanoseconds=12,
+            adds=ctx.needs_input_grad[1],
+        )  # fmt: skip
         return (
             to_latent if ctx.needs_input_grad[0] else None,
             torch.full_like(ctx.like, sum(parts)) if ctx.needs_input_grad[1] else None,
@@ -487,7 +495,7 @@ class _Mixture(torch.autograd.Function):
         result = torch.empty((logits.shape[0], 4), dtype=logits.dtype)
         s = _array(logits)
         scratch = [(16, s.dtype), (4, s.dtype)]
-        _shared(mixture_forward, s, ctx.temperature, result.numpy(), gates=len(s), scratch=scratch)
+        _shared(mixture_forward, s, ctx.temperature, result.numpy(), gates=len(s), scratch=scratch, nanoseconds=14)
         return result
 
     @staticmethod
@@ -497,7 +505,7 @@ class _Mixture(torch.autograd.Function):
         to_logits = torch.empty(logits.shape, dtype=logits.dtype)
         arrays = _array(logits), ctx.temperature, _array(gradients[0]), to_logits.numpy()
         kind = arrays[0].dtype
-        _shared(mixture_backward, *arrays, gates=logits.shape[0], scratch=[(16, kind), (4, kind)])
+        _shared(mixture_backward, *arrays, gates=logits.shape[0], scratch=[(16, kind), (4, kind)], nanoseconds=18)
         return to_logits, None, None
 
 
@@ -537,7 +545,7 @@ def _committed(kernel: Any, parameters: Tensor, scratch: Sequence[tuple[int, Any
     gates = torch.empty(parameters.shape[0], dtype=torch.uint8)
     coefficients = torch.empty((parameters.shape[0], 4), dtype=parameters.dtype)
     arrays = _array(parameters), gates.numpy(), coefficients.numpy()
-    _shared(kernel, *arrays, gates=gates.numel(), scratch=scratch)
+    _shared(kernel, *arrays, gates=gates.numel(), scratch=scratch, nanoseconds=16 if scratch else 3)
     return gates, coefficients
 
 
@@ -547,7 +555,7 @@ class _FromCorners(torch.autograd.Function):
         if chosen is not None:
             return chosen.view_as(chosen)
         result = torch.empty(corners.shape, dtype=corners.dtype)
-        _shared(corners_forward, _array(corners), result.numpy(), gates=corners.shape[0], scratch=())
+        _shared(corners_forward, _array(corners), result.numpy(), gates=corners.shape[0], scratch=(), nanoseconds=2)
         return result
 
     @staticmethod
@@ -555,7 +563,7 @@ class _FromCorners(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         to_corners = torch.empty(gradients[0].shape, dtype=gradients[0].dtype)
         arrays = _array(gradients[0]), to_corners.numpy()
-        _shared(corners_backward, *arrays, gates=to_corners.shape[0], scratch=())
+        _shared(corners_backward, *arrays, gates=to_corners.shape[0], scratch=(), nanoseconds=2)
         return to_corners, None
 
 

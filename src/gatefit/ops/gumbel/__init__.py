@@ -1,5 +1,6 @@
 """Gumbel noise by counter: a pure function of (seed, step, place), so it is the same on any number of threads.
 
+    noisy = θ + scale γ
     γ = -log(-log u),   u = (k + 1/2) / 2²³,   k = the upper 23 bits of hash(place, key(seed, step))
 
 A generator that draws one number after another cannot be cut into parts or vectorised; a hash of the place can. Its
@@ -7,8 +8,8 @@ state is two integers. ``log`` is Cephes' polynomial of degree 9 in float32, exa
 with nothing fused: every implementation on every processor gives the same bits.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import torch
 from jaxtyping import Float, Int64
@@ -18,10 +19,34 @@ from gatefit.ops.gumbel import numba, reference
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.triton_launch import lazily
 
-FILL: Final[dict[str, Callable[[int, int, Tensor], None]]] = {
+Key: TypeAlias = tuple[int, int]
+"""Of a stream's step: two 32-bit halves."""
+Fill: TypeAlias = Callable[[int, int, Tensor], None]
+Noisy: TypeAlias = Callable[[Tensor, Sequence[Key], float], Tensor]
+
+
+def _by_filling(fill: Fill) -> Noisy:
+    """The noise first, then its sum with the logits."""
+
+    def noisy(logits: Tensor, keys: Sequence[Key], scale: float) -> Tensor:
+        noise = torch.empty_like(logits, dtype=torch.float32, requires_grad=False)
+        for part, key in zip(noise.chunk(len(keys)), keys, strict=True):
+            fill(*key, part.view(-1))
+        return torch.add(logits.detach(), noise.to(logits), alpha=scale)
+
+    return noisy
+
+
+FILL: Final[dict[str, Fill]] = {
     "reference": reference.fill,
     "numba": numba.fill,
     "triton": lazily("gumbel", "fill"),
+}
+
+NOISY: Final[dict[str, Noisy]] = {
+    "reference": _by_filling(FILL["reference"]),
+    "numba": numba.noisy,
+    "triton": _by_filling(FILL["triton"]),
 }
 
 
@@ -35,7 +60,17 @@ def fill(key_low: int, key_high: int, noise: Float[Tensor, " places"], *, implem
     implementation.choose(FILL)(key_low, key_high, noise)
 
 
-def _key(seed: int, step: int) -> tuple[int, int]:
+def noisy(
+    logits: Float[Tensor, "gates 16"], streams: "Sequence[GumbelNoise]", scale: float, *, implementation: Implementation
+) -> Float[Tensor, "gates 16"]:
+    """θ + scale γ without gradients; each stream draws for an equal part of the gates, in their order."""
+    if logits.shape[0] % len(streams):
+        raise ValueError(f"{len(streams)} streams draw for equal parts, got {logits.shape[0]} gates")
+    keys = [stream.next_key() for stream in streams]
+    return implementation.choose(NOISY)(logits, keys, scale)
+
+
+def _key(seed: int, step: int) -> Key:
     """splitmix64 of seed and step, as two halves."""
     mask = (1 << 64) - 1
     x = (seed + step * 0x9E3779B97F4A7C15) & mask
@@ -53,8 +88,12 @@ class GumbelNoise:
 
     def fill(self, noise: Float[Tensor, "gates 16"], *, implementation: Implementation) -> None:
         """Fill a contiguous float32 tensor with fresh noise, the same whatever the implementation."""
-        fill(*_key(self.seed, self.step), noise.view(-1), implementation=implementation)
+        fill(*self.next_key(), noise.view(-1), implementation=implementation)
+
+    def next_key(self) -> Key:
+        """The key of the next step, which is taken."""
         self.step += 1
+        return _key(self.seed, self.step - 1)
 
     def get_state(self) -> Int64[Tensor, "2"]:
         """Seed and step."""

@@ -1,14 +1,18 @@
 """Gumbel noise by counter, by a compiled kernel on the CPU."""
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, call-arg"
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float32
+import torch
+from jaxtyping import Float, Float32
 from torch import Tensor
 
 from gatefit.compiled import njit
+from gatefit.ops.simd import fma
 from gatefit.ops.threads import parallel_for
+from gatefit.ops.workspace import workspace
 
 _BLOCK: Final = 256
 SHARE: Final = 256 * _BLOCK
@@ -68,6 +72,13 @@ def _fill(key_low, key_high, noise, first, last):
             noise[start + i] = floats[i]
 
 
+@njit(cache=True, nogil=True)
+def _add(logits, noise, scale, result, first, last):
+    """result = θ + scale γ, rounded once, as torch does; ``noise`` may be the same array."""
+    for i in range(first, last):
+        result[i] = fma(logits.dtype.type(noise[i]), scale, logits[i])
+
+
 def fill(key_low: int, key_high: int, noise: Float32[Tensor, " places"]) -> None:
     """The noise of all places, shared out among the threads."""
     key, values = (np.uint32(key_low), np.uint32(key_high)), noise.numpy()
@@ -76,3 +87,24 @@ def fill(key_low: int, key_high: int, noise: Float32[Tensor, " places"]) -> None
         _fill(*key, values, place * SHARE, min(values.size, (place + 1) * SHARE))
 
     parallel_for(task, -(-values.size // SHARE))
+
+
+def noisy(
+    logits: Float[Tensor, "gates 16"], keys: Sequence[tuple[int, int]], scale: float
+) -> Float[Tensor, "gates 16"]:
+    """Drawn and added share by share, by all threads at once."""
+    result = workspace.tensor(tuple(logits.shape), logits.dtype)
+    given = logits.detach().contiguous().view(len(keys), -1).numpy()
+    found = result.view(len(keys), -1).numpy()
+    noise = found if logits.dtype == torch.float32 else workspace.array(found.shape, np.float32)
+    factor, size = given.dtype.type(scale), given.shape[1]
+    shares = [(stream, first) for stream in range(len(keys)) for first in range(0, size, SHARE)]
+
+    def task(place: int) -> None:
+        stream, first = shares[place]
+        last = min(size, first + SHARE)
+        _fill(*map(np.uint32, keys[stream]), noise[stream], first, last)
+        _add(given[stream], noise[stream], factor, found[stream], first, last)
+
+    parallel_for(task, len(shares), nanoseconds=2 * given.size)
+    return result

@@ -48,7 +48,6 @@ from gatefit.ops.stack_tiles import (
     from_tiles,
     inlined,
     kernel,
-    run,
     slices,
     spread_groups,
     subkernel,
@@ -56,6 +55,7 @@ from gatefit.ops.stack_tiles import (
 )
 from gatefit.ops.stacks import Stack, at_places
 from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 TILE: Final = (0, 0, 0, 0)
@@ -545,7 +545,7 @@ class _LearnedStack(torch.autograd.Function):
                 ctx.sums.kept, found, expected_in_tiles(ctx.expected, SAMPLES), begin, end,
             )  # fmt: skip
 
-        run(task, len(parts), plan.gates * x.samples if kinds is None else 4 * plan.gates * words)
+        parallel_for(task, len(parts), nanoseconds=plan.gates * (x.samples if kinds is None else 2 * words))
         ctx.x, ctx.plan, ctx.c, ctx.bits, ctx.watch, ctx.soft, ctx.depth = x, plan, c, bits, watch, kinds is None, depth
         ctx.scores = [tensor.detach() for tensor in scores]
         return from_tiles(found, x.samples, SAMPLES)
@@ -586,7 +586,7 @@ def _sums_of(ctx: Any, gradient: np.ndarray) -> _Sums:
         else:
             _boolean_backward(*given, ctx.bits, *sums.of(plan, place), begin, end)
 
-    run(task, len(parts), plan.gates * x.samples)
+    parallel_for(task, len(parts), nanoseconds=plan.gates * x.samples)
     return sums
 
 
@@ -605,7 +605,7 @@ def _to_scores(scores: Tensor, parts: np.ndarray) -> Tensor:
         else:
             _score_gradients_of_any(s, q, d)
 
-    run(task, len(blocks), 8 * given.size)
+    parallel_for(task, len(blocks), nanoseconds=given.size)
     return result
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from gatefit.bits import PackedBatch
 from gatefit.compiled import njit
 from gatefit.ops.simd import FUSED, load, samples, spread, store, wide_vectors
-from gatefit.ops.stack_tiles import run
+from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
 
 _kernel = njit(cache=True, nogil=True)
@@ -110,9 +110,13 @@ def best_nodes_numba(
         nodes, given, lay_out = pool.shape[0], pool.detach().numpy(), _lay_out_rows
     blocks = -(-nodes // NODES)
     values = workspace.array((blocks, batch, NODES), own.dtype)
-    run(lambda block: lay_out(given, values, block, block + 1), blocks, blocks * batch * NODES)
+    parallel_for(lambda block: lay_out(given, values, block, block + 1), blocks, nanoseconds=blocks * batch * NODES / 2)
     shares = [(begin, min(begin + SHARE, inputs)) for begin in range(0, inputs, SHARE)]
-    run(lambda share: _search(values, own, taken, found, *shares[share]), len(shares), inputs * nodes * batch // 16)
+    parallel_for(
+        lambda share: _search(values, own, taken, found, *shares[share]),
+        len(shares),
+        nanoseconds=inputs * nodes * batch / 32,
+    )
     return torch.from_numpy(found)
 
 

@@ -48,7 +48,6 @@ from gatefit.ops.stack_tiles import (
     inlined,
     kernel,
     put_rows,
-    run,
     scheduled_coefficients,
     slices,
     spread_groups,
@@ -59,6 +58,7 @@ from gatefit.ops.stack_tiles import (
 )
 from gatefit.ops.stacks import Stack
 from gatefit.ops.tensors import check_cpu_float
+from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
 
 FAR: Final = 1 << 24
@@ -447,7 +447,7 @@ class _SoftStack(torch.autograd.Function):
                 tiles.rows(2 * max(order.widths)), outputs, scores, begin, end, tiles.tile,
             )  # fmt: skip
 
-        run(task, len(parts), order.gates * x.samples)
+        parallel_for(task, len(parts), nanoseconds=order.gates * x.samples / 2)
         ctx.shapes = [tensor.shape for tensor in coefficients]
         return from_tiles(scores, x.samples, tiles.samples)
 
@@ -480,7 +480,7 @@ def _sums_of(ctx: Any, tiles: _Tiles, gradient: np.ndarray) -> np.ndarray:
             sums[place], begin, end, tiles.tile,
         )  # fmt: skip
 
-    run(task, len(parts), order.gates * x.samples)
+    parallel_for(task, len(parts), nanoseconds=order.gates * x.samples / 2)
     return sums
 
 
