@@ -40,6 +40,7 @@ from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.learned_stack.reference import note_gradients
 from gatefit.ops.soft_stack import soft_stack
 from gatefit.ops.stacks import Stack
+from gatefit.ops.threads import parallel_torch
 from gatefit.randomness import stream
 from gatefit.readouts import (
     READOUTS,
@@ -444,12 +445,23 @@ class LogicNetwork(Implemented):
         if watch is None:
             return
         self.observe(None)
-        for number, layer in enumerate(self.gate_layers):
-            if number in watch.gradients:
-                choices = layer.wiring.candidates_and_scores()
-                moments = {} if choices is None else optimiser.state.get(choices[1], {})
-                seen = watch.inputs[number], watch.nodes[number], watch.gradients[number], watch.pools[number]
-                layer.wiring.regrow(*seen, moments)
+        layers, numbers = self.gate_layers, [*watch.gradients]
+
+        def regrow(place: int) -> None:
+            number = numbers[place]
+            wiring = layers[number].wiring
+            choices = wiring.candidates_and_scores()
+            moments = {} if choices is None else optimiser.state.get(choices[1], {})
+            seen = watch.inputs[number], watch.nodes[number], watch.gradients[number], watch.pools[number]
+            wiring.regrow(*seen, moments)
+
+        if self.device.type == "cpu":
+            # An input is compared with the nodes that are offered in about so many nanoseconds.
+            work = 500 * sum(len(watch.inputs[number]) for number in numbers)
+            parallel_torch(regrow, len(numbers), nanoseconds=work)
+        else:
+            for place in range(len(numbers)):
+                regrow(place)
 
     def _check_gradients_of_wirings(self) -> None:
         """Refuse to train wirings that cannot learn: after the first step, where gradients are kept here at all."""

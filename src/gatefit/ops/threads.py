@@ -111,7 +111,7 @@ def parallel_for(task: Callable[[int], None], count: int, *, nanoseconds: float 
         raise job.error
 
 
-def parallel_torch(task: Callable[[int], None], count: int) -> None:
+def parallel_torch(task: Callable[[int], None], count: int, *, nanoseconds: float | None = None) -> None:
     """``parallel_for`` for tasks that call torch without gradients.
 
     Each is computed by one thread, as inside ``training_threads``, so that it has the bits that it has there; outside,
@@ -129,7 +129,7 @@ def parallel_torch(task: Callable[[int], None], count: int) -> None:
         with torch.no_grad():
             task(place)
 
-    parallel_for(alone, count)
+    parallel_for(alone, count, nanoseconds=nanoseconds)
 
 
 class _Pool:

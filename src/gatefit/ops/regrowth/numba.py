@@ -152,3 +152,5 @@ def replace_lowest_numba(
     # Without moments their places are empty.
     all_of_them = (candidates, scores, *(moments or (scores[:0], scores[:0])), inputs, nodes)
     _replace_lowest(*(each.detach().numpy() for each in all_of_them), offset)
+    # What is written behind torch's back is not counted by it, and layouts of candidates are kept until they change.
+    torch.autograd.graph.increment_version(candidates)
