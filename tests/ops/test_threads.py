@@ -13,7 +13,7 @@ from gatefit.bits import pack
 from gatefit.ops.implementations import NUMBA
 from gatefit.ops.soft_stack import soft_stack
 from gatefit.ops.stacks import Stack
-from gatefit.ops.threads import kernel_threads, parallel_for, training_threads
+from gatefit.ops.threads import WORTH_A_THREAD, ahead, kernel_threads, parallel_for, training_threads
 from patience import HANG
 
 
@@ -53,6 +53,50 @@ def test_an_error_in_a_task_comes_through_after_all_have_ended():
         count = len(ended)
         time.sleep(0.05)
         assert len(ended) == count
+
+
+def test_short_work_wakes_nobody():
+    seen = []
+    with training_threads(2):
+        parallel_for(lambda place: seen.append(threading.get_ident()), 50, nanoseconds=WORTH_A_THREAD - 1)
+    assert seen == [threading.get_ident()] * 50
+
+
+def test_what_is_begun_ahead_is_done_by_another_thread_while_this_one_goes_on():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        assert go_on.wait(HANG)
+        return threading.get_ident(), kernel_threads()
+
+    with training_threads(2):
+        result = ahead(work)
+        assert begun.wait(HANG)  # though nobody has asked for it
+        go_on.set()
+        other, threads = result()
+    assert other != threading.get_ident()
+    assert threads == 1
+
+
+def test_what_is_begun_ahead_is_done_here_where_no_thread_is_free():
+    with training_threads(1):
+        assert ahead(threading.get_ident)() == threading.get_ident()
+    assert ahead(threading.get_ident)() == threading.get_ident()
+    with training_threads(2):
+        for _ in range(200):  # whoever comes first
+            assert ahead(lambda: 5)() == 5
+
+
+def test_an_error_ahead_comes_when_the_result_is_asked_for():
+    def work():
+        raise ZeroDivisionError("ahead")
+
+    for threads in (1, 2):
+        with training_threads(threads):
+            result = ahead(work)
+            with pytest.raises(ZeroDivisionError, match="ahead"):
+                result()
 
 
 def test_numbers_of_threads_are_restored():

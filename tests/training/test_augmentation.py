@@ -95,6 +95,37 @@ def test_bits_are_those_of_the_moved_images(augmentation, encoder):
     assert not np.array_equal(expected, encoder.transform(rows[indices]))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_that_was_announced_is_the_same(threads, monkeypatch):
+    rows, encoder = images(), Threshold(100.0)
+    source = AugmentedImages(rows, (9, 7, 3), encoder.fit(rows), ALL, until=8)
+    first, second = np.random.default_rng(1).integers(0, len(rows), (2, 150))
+    plain = [source.training_batch(each, seed=3, step=step).words for step, each in ((5, first), (6, second))]
+    made = []
+    by_itself = source._moved
+    monkeypatch.setattr(source, "_moved", lambda *arguments: made.append(arguments[1:]) or by_itself(*arguments))
+    with training_threads(threads):
+        # As the loop has it: a step is announced before the batch of the step before it is asked for.
+        source.announce(first, seed=3, step=5)
+        source.announce(second, seed=3, step=6)
+        for step, each, expected in ((5, first, plain[0]), (6, second, plain[1])):
+            np.testing.assert_array_equal(source.training_batch(each, seed=3, step=step).words, expected)
+        assert sorted(made) == [(3, 5, 0), (3, 6, 0)]  # each once
+        # Other samples, another place in the batch and another seed are not what was announced.
+        source.announce(first, seed=3, step=6)
+        np.testing.assert_array_equal(source.training_batch(second, seed=3, step=6).words, plain[1])
+        for step in (5, 6, 7):
+            source.announce(first, seed=4, step=step)
+        np.testing.assert_array_equal(source.training_batch(first, seed=3, step=5).words, plain[0])
+        assert len(source._announced) <= 2
+        source.announce(first, seed=3, step=8)  # from here on images are read as they are
+        np.testing.assert_array_equal(
+            unpack(source.training_batch(first, seed=3, step=8)), encoder.transform(rows[first])
+        )
+        with pytest.raises(IndexError, match="there are 200 images"):
+            source.announce(first + 200, seed=3, step=5)
+
+
 def test_what_is_measured_is_not_moved():
     rows, encoder = images(), Threshold(100.0)
     source = AugmentedImages(rows, (9, 7, 3), encoder.fit(rows), ALL)

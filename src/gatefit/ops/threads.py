@@ -4,6 +4,7 @@
     parallel_for(f, n)   f(0), ..., f(n - 1), taken one after another by whichever thread is free;
                          by this one alone where all of it takes less time than another takes to wake up
     parallel_torch(f, n) the same for tasks that call torch, each on one thread
+    ahead(f)             f() by a thread that is idle, while this one goes on; asked for its result, it waits
     training_threads(t)  t threads for the kernels and one for torch, while they work
 
 Kernels release the interpreter lock, so plain threads run them side by side. Idle threads sleep on a lock: nothing
@@ -19,12 +20,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 import torch
 
 WORTH_A_THREAD: Final = 250_000
 """Nanoseconds of work from which threads pay: waking one takes some fifty thousand, and both share an interpreter."""
+
+
+_T = TypeVar("_T")
 
 
 class _Chosen(threading.local):
@@ -130,6 +134,33 @@ def parallel_torch(task: Callable[[int], None], count: int, *, nanoseconds: floa
             task(place)
 
     parallel_for(alone, count, nanoseconds=nanoseconds)
+
+
+def ahead(function: Callable[[], _T]) -> Callable[[], _T]:
+    """Begin ``function`` in an idle thread, on that thread alone; what is returned gives its result, or its error.
+
+    Where no thread has begun, or there is none to spare, it is computed when it is asked for.
+    """
+    if _chosen.threads is None or _chosen.threads < 2:
+        return function
+    found: list[_T] = []
+
+    def alone(place: int) -> None:
+        if torch.get_num_threads() != 1:
+            torch.set_num_threads(1)
+        found.append(function())
+
+    job = _Job(alone, 1)
+    _pool.with_threads(_chosen.threads - 1).put(job)
+
+    def result() -> _T:
+        job.work()
+        job.ended.acquire()
+        if job.error is not None:
+            raise job.error
+        return found[0]
+
+    return result
 
 
 class _Pool:

@@ -15,7 +15,9 @@ read, and processes that share a batch read what one would.
 # mypy: disable-error-code="no-untyped-def"
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,7 +27,7 @@ from jaxtyping import Float64, Int64, UInt8
 from gatefit.bits import PackedBatch
 from gatefit.compiled import njit
 from gatefit.encoders import Encoder
-from gatefit.ops.threads import parallel_for
+from gatefit.ops.threads import ahead, parallel_for
 from gatefit.randomness import stream
 from gatefit.training.data import BitSource, bit_source
 
@@ -135,6 +137,7 @@ class AugmentedImages(BitSource):
         # Whole pixels are not interpolated.
         self._whole = not (augmentation.rotate or augmentation.zoom or augmentation.elastic)
         self._no_bends = np.zeros((0, 2, POINTS, POINTS), dtype=np.int64)
+        self._announced: dict[tuple[int, int], tuple[np.ndarray, Callable[[], PackedBatch]]] = {}
 
     def batch(self, indices: Int64[np.ndarray, "batch"]) -> PackedBatch:
         """The bits of these samples, unmoved."""
@@ -144,12 +147,30 @@ class AugmentedImages(BitSource):
         self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int, first: int = 0
     ) -> PackedBatch:
         """The bits of these samples as a step reads them."""
+        self._check(indices)
+        if self.until is not None and step >= self.until:
+            return self._plain.batch(indices)
+        announced = self._announced.pop((seed, step), None) if first == 0 else None
+        if announced is not None and np.array_equal(announced[0], indices):
+            return announced[1]()
+        return self._moved(indices, seed, step, first)
+
+    def announce(self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int) -> None:
+        """Images are moved while the step before is computed, by a thread that waits."""
+        self._check(indices)
+        if self.until is None or step < self.until:
+            # The batch of this step may not have been asked for yet; what nobody asks for is forgotten.
+            while len(self._announced) > 1:
+                del self._announced[next(iter(self._announced))]
+            self._announced[seed, step] = indices, ahead(partial(self._moved, indices, seed, step, 0))
+
+    def _check(self, indices: Int64[np.ndarray, "batch"]) -> None:
         if indices.size and not 0 <= indices.min() <= indices.max() < self.samples:
             raise IndexError(
                 f"indices run from {indices.min()} to {indices.max()}, there are {self.samples} images, numbered from 0"
             )
-        if self.until is not None and step >= self.until:
-            return self._plain.batch(indices)
+
+    def _moved(self, indices: Int64[np.ndarray, "batch"], seed: int, step: int, first: int) -> PackedBatch:
         count = len(indices)
         moves, bends = self.augmentation.moves(seed, step, count, first), self._no_bends
         if self.augmentation.elastic:

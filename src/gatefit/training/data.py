@@ -45,6 +45,13 @@ class BitSource(ABC):
         """
         return self.batch(indices)
 
+    def announce(self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int) -> None:
+        """The whole batch of step ``step`` of a run will be these samples: a source that takes long may begin with it.
+
+        Whoever announces need not ask for it, and the batch is the same announced or not.
+        """
+        return
+
 
 class PackedRows(BitSource):
     """A Boolean matrix held as bits."""
@@ -86,6 +93,10 @@ class Subset(BitSource):
     ) -> PackedBatch:
         """What a step reads of these samples."""
         return self.source.training_batch(self.rows[indices], seed=seed, step=step, first=first)
+
+    def announce(self, indices: Int64[np.ndarray, "batch"], *, seed: int, step: int) -> None:
+        """Passed on."""
+        self.source.announce(self.rows[indices], seed=seed, step=step)
 
 
 def bit_source(rows: Any, encoder: Encoder, *, limit: int = PACKED_LIMIT) -> BitSource:

@@ -241,6 +241,12 @@ class Strategy:
             loss.backward()
         return [value]
 
+    def announce(self, learners: Sequence[Learner], data: TrainingData, orders: Sequence[DataOrder]) -> None:
+        """Say what the step after this one will read, where one network reads whole batches."""
+        if len(learners) == 1 and self.alone:
+            config, step = learners[0].config, learners[0].state.step + 1
+            data.train.announce(orders[0].indices(step), seed=config.seed, step=step)
+
     def evaluate(self, learner: Learner, data: TrainingData) -> dict[str, Any]:
         """One more row of the log."""
         return evaluation(learner.network, data, learner.state)
@@ -339,7 +345,10 @@ def _step(
     for each in learners:
         if isinstance(each.network, LogicNetwork):
             each.network.before_step(step, config.steps)
-    losses = strategy.backward(learners, data, [order.indices(step) for order in orders])
+    batches = [order.indices(step) for order in orders]
+    if step + 1 < config.steps:
+        strategy.announce(learners, data, orders)
+    losses = strategy.backward(learners, data, batches)
     for each, value in zip(learners, losses, strict=True):
         if not math.isfinite(value):
             whose = f" of seed {each.config.seed}" if len(learners) > 1 else ""
