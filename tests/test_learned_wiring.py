@@ -282,3 +282,35 @@ def test_a_method_without_a_gradient_to_its_inputs_cannot_learn_its_wiring(metho
 def test_a_configuration_that_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         RunConfig(dataset="custom", **options)
+
+
+@pytest.mark.parametrize("write", ["regrown", "loaded"])
+def test_gradients_are_of_the_candidates_that_are_there_now(write):
+    """Kernels keep candidates laid out: after they changed, scores get the gradients of the new ones."""
+    x = torch.rand(70, 30, generator=torch.Generator().manual_seed(0)) < 0.5
+    networks = [
+        LogicNetwork(30, 2, (40, 20), wiring="learned", seed=1, dtype=torch.float64, implementation=each)
+        for each in ("numba", "reference")
+    ]
+
+    def gradients(network):
+        network.zero_grad()
+        network(x)[:, 0].sum().backward()
+        return [layer.wiring.scores.grad.clone() for layer in network.gate_layers]
+
+    before = [gradients(network) for network in networks]
+    for network in networks:
+        wiring = network.gate_layers[0].wiring
+        if write == "loaded":
+            state = network.state_dict()
+            state["layers.0.wiring.candidates"] = (state["layers.0.wiring.candidates"] + 1) % 30
+            network.load_state_dict(state)
+            continue
+        watched = np.arange(80)
+        pool = torch.from_numpy(np.ascontiguousarray(x.T.double().numpy()))
+        noise = torch.randn(80, 70, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        assert wiring.regrow(watched, None, noise, pool, {}) > 40
+    after = [gradients(network) for network in networks]
+    for ours, reference in zip(*after, strict=True):
+        torch.testing.assert_close(ours, reference, rtol=1e-10, atol=1e-12)
+    assert not torch.equal(before[0][0], after[0][0])

@@ -106,7 +106,10 @@ class Wiring(Implemented, ABC):
         pool: PackedBatch | Float[Tensor, "nodes batch"],
         moments: dict[str, Any],
     ) -> int:
-        """After a step: change what is chosen from, knowing the watched inputs' gradients and the nodes' values."""
+        """After a step: change what is chosen from, knowing the watched inputs' gradients and the nodes' values.
+
+        Layers may be asked side by side, by several threads.
+        """
         return 0
 
     def beside(self, others: "Sequence[Wiring]") -> "Wiring | None":
