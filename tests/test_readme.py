@@ -74,7 +74,11 @@ def test_the_frontier_is_what_was_measured(row):
     seeds = read_results(ROOT / "results/frontier")[name].seeds
     assert int(gates.replace(",", "")) == pytest.approx(mean(each["live_gates"] for each in seeds), abs=0.5)
     assert float(accuracy) == pytest.approx(100 * mean(each["test_accuracy"] for each in seeds), abs=0.0051)
-    # Of all threads together: a row may have been trained on two.
+    # Of all threads together; where there were two, the text says how long they took.
+    if any(each["threads"] != 1 for each in seeds):
+        assert all(each["threads"] == 2 for each in seeds)
+        clock = round(mean(each["seconds"] for each in seeds) / 60)
+        assert f"`{name}`: {clock} minutes on two" in " ".join(README.split())
     assert int(minutes) == pytest.approx(mean(each["processor_seconds"] for each in seeds) / 60, abs=0.5)
     theirs = {
         f"{each['accuracy']:g} % with {each['count']:,} ({each['model']})" for each in published() if each["count"]
