@@ -83,7 +83,7 @@ def coefficient_gradients(
     """The gradients of every layer's coefficients, from the sums of the batch's slices."""
     ranges = order.ranges
     kind = torch.float32 if parts.dtype == np.float32 else torch.float64
-    gradients = [torch.empty(shape, dtype=kind) for shape in shapes]
+    gradients = [workspace.tensor(shape, kind) for shape in shapes]
 
     def task(layer: int) -> None:
         place, rows = ranges[layer], scheduled_rows(stack, order, layer)

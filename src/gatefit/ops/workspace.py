@@ -52,6 +52,8 @@ class Workspace:
 
     def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """The same as a tensor, float32 or float64."""
+        if prod(shape) * dtype.itemsize < _SMALL:
+            return torch.empty(shape, dtype=dtype)
         return torch.from_numpy(self.array(shape, NUMPY_TYPES[dtype]))
 
     def clear(self) -> None:

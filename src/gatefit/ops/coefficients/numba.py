@@ -32,7 +32,7 @@ from gatefit.codebook import CODEBOOK, TIE_ORDER
 from gatefit.ops.simd import exp_of_negative, inlined, kernel, subkernel, wide_vectors
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import kernel_threads, parallel_for
-from gatefit.ops.workspace import NUMPY_TYPES
+from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 SHARE: Final = 4096
 """Gates that one thread takes at least; sums over gates are added share by share, whatever the number of threads."""
@@ -453,7 +453,7 @@ class _SoftCoefficients(torch.autograd.Function):
         ctx.temperature = _number(temperature, latent)
         ctx.like = temperature.detach() if isinstance(temperature, Tensor) else None
         ctx.save_for_backward(latent)
-        result = torch.empty(latent.shape, dtype=latent.dtype)
+        result = workspace.tensor(latent.shape, latent.dtype)
         c = _array(latent)
         _shared(covjac_forward, c, ctx.temperature, result.numpy(), gates=len(c), scratch=[(4, c.dtype)], nanoseconds=8)
         return result
@@ -462,7 +462,7 @@ class _SoftCoefficients(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
         (latent,) = ctx.saved_tensors
-        to_latent = torch.empty(latent.shape, dtype=latent.dtype)
+        to_latent = workspace.tensor(latent.shape, latent.dtype)
         arrays = _array(latent), ctx.temperature, _array(gradients[0]), to_latent.numpy()
         kind = arrays[0].dtype
         parts = _shared(
@@ -492,7 +492,7 @@ class _Mixture(torch.autograd.Function):
         ctx.save_for_backward(logits)
         if chosen is not None:
             return chosen.view_as(chosen)
-        result = torch.empty((logits.shape[0], 4), dtype=logits.dtype)
+        result = workspace.tensor((logits.shape[0], 4), logits.dtype)
         s = _array(logits)
         scratch = [(16, s.dtype), (4, s.dtype)]
         _shared(mixture_forward, s, ctx.temperature, result.numpy(), gates=len(s), scratch=scratch, nanoseconds=14)
@@ -502,7 +502,7 @@ class _Mixture(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (logits,) = ctx.saved_tensors
-        to_logits = torch.empty(logits.shape, dtype=logits.dtype)
+        to_logits = workspace.tensor(logits.shape, logits.dtype)
         arrays = _array(logits), ctx.temperature, _array(gradients[0]), to_logits.numpy()
         kind = arrays[0].dtype
         _shared(mixture_backward, *arrays, gates=logits.shape[0], scratch=[(16, kind), (4, kind)], nanoseconds=18)
@@ -543,7 +543,7 @@ def largest(logits: Float[Tensor, "gates 16"]) -> tuple[UInt8[Tensor, " gates"],
 
 def _committed(kernel: Any, parameters: Tensor, scratch: Sequence[tuple[int, Any]]) -> tuple[Tensor, Tensor]:
     gates = torch.empty(parameters.shape[0], dtype=torch.uint8)
-    coefficients = torch.empty((parameters.shape[0], 4), dtype=parameters.dtype)
+    coefficients = workspace.tensor((parameters.shape[0], 4), parameters.dtype)
     arrays = _array(parameters), gates.numpy(), coefficients.numpy()
     _shared(kernel, *arrays, gates=gates.numel(), scratch=scratch, nanoseconds=16 if scratch else 3)
     return gates, coefficients
@@ -554,14 +554,14 @@ class _FromCorners(torch.autograd.Function):
     def forward(ctx: Any, corners: Tensor, chosen: Tensor | None) -> Tensor:
         if chosen is not None:
             return chosen.view_as(chosen)
-        result = torch.empty(corners.shape, dtype=corners.dtype)
+        result = workspace.tensor(corners.shape, corners.dtype)
         _shared(corners_forward, _array(corners), result.numpy(), gates=corners.shape[0], scratch=(), nanoseconds=2)
         return result
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        to_corners = torch.empty(gradients[0].shape, dtype=gradients[0].dtype)
+        to_corners = workspace.tensor(gradients[0].shape, gradients[0].dtype)
         arrays = _array(gradients[0]), to_corners.numpy()
         _shared(corners_backward, *arrays, gates=to_corners.shape[0], scratch=(), nanoseconds=2)
         return to_corners, None
