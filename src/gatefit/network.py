@@ -39,7 +39,7 @@ from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.learned_stack.reference import note_gradients
 from gatefit.ops.soft_stack import soft_stack
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Layered, Stack
 from gatefit.ops.threads import parallel_torch
 from gatefit.randomness import stream
 from gatefit.readouts import (
@@ -364,11 +364,11 @@ class LogicNetwork(Implemented):
         whole = type(methods[0]).together(methods) if few else None
         if not all(method.boolean_forward for method in methods):
             if whole is not None:
-                return None, torch.split(whole.coefficients(), sizes)
+                return None, Layered(whole.coefficients(), sizes)
             return None, [method.coefficients() for method in methods]
         if whole is not None:
             gates, coefficients = whole.sample()
-            return torch.split(gates, sizes), torch.split(coefficients, sizes)
+            return Layered(gates, sizes), Layered(coefficients, sizes)
         samples = [method.sample() for method in methods]
         return [gates for gates, _ in samples], [coefficients for _, coefficients in samples]
 

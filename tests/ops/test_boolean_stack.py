@@ -7,7 +7,7 @@ from gatefit.codebook import CODEBOOK
 from gatefit.gates import Gate
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.implementations import IMPLEMENTATIONS, NUMBA
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Layered, Stack
 from gatefit.ops.threads import training_threads
 from stacks import SHAPES, bits_of, gradients, owners_of, plain_scores, wirings_of
 
@@ -166,6 +166,28 @@ def test_gates_that_share_coefficients(implementation, shape):
     owners = [owners_of(gates, seed) for seed, gates in enumerate(widths)]
     rows = [int(owner.max()) + 1 for owner in owners]
     assert_stack_matches(implementation, values, x, wirings_of(inputs, widths), rows, 1, owners=owners)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_gates_and_coefficients_of_all_layers_in_one_tensor_give_the_same_bits(implementation, shape, threads, shared):
+    inputs, widths = SHAPES[shape]
+    _, x = bits_of(70, inputs)
+    owners = [owners_of(gates, seed) for seed, gates in enumerate(widths)] if shared else ()
+    sizes = [int(owner.max()) + 1 for owner in owners] or widths
+    wirings, (gates, parts) = wirings_of(inputs, widths), gates_of(sizes)
+    whole = torch.cat(parts).detach().requires_grad_()
+    with training_threads(threads):
+        apart = sums(implementation, x, wirings, gates, parts, 1, owners=owners)
+        of_all = Layered(torch.cat(gates), sizes), Layered(whole, sizes)
+        together = sums(implementation, x, wirings, *of_all, 1, owners=owners)
+        delta = torch.randn(apart.shape, generator=torch.Generator().manual_seed(5), dtype=apart.dtype)
+        (gradient,) = torch.autograd.grad(together, [whole], delta, retain_graph=True)
+        assert torch.equal(together, apart)
+        assert torch.equal(gradient, torch.cat(torch.autograd.grad(apart, parts, delta)))
+        # Asked once more: what the way back needs is kept while the graph is.
+        assert torch.equal(torch.autograd.grad(together, [whole], 2 * delta)[0], 2 * gradient)
 
 
 def test_a_wiring_that_changes_from_step_to_step(implementation):

@@ -6,7 +6,7 @@ import torch
 from gatefit.ops.batches import on_device
 from gatefit.ops.implementations import IMPLEMENTATIONS, NUMBA
 from gatefit.ops.soft_stack import soft_stack
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Layered, Stack
 from gatefit.ops.threads import training_threads
 from stacks import SHAPES, bits_of, gradients, owners_of, plain_scores, wirings_of
 
@@ -226,6 +226,32 @@ def test_own_gates_named_one_by_one_give_the_same_bits(implementation):
         results.append([scores, *gradients(scores, torch.ones_like(scores), coefficients).values()])
     for one, two in zip(*results, strict=True):
         assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_coefficients_of_all_layers_in_one_tensor_give_the_same_bits(implementation, shape, threads, shared):
+    inputs, widths = SHAPES[shape]
+    _, x = bits_of(70, inputs)
+    owners = [owners_of(gates, seed) for seed, gates in enumerate(widths)] if shared else ()
+    sizes = [int(owner.max()) + 1 for owner in owners] or widths
+    wirings, parts = wirings_of(inputs, widths), coefficients_of(sizes)
+    whole = torch.cat(parts).detach().requires_grad_()
+    with training_threads(threads):
+        apart = soft_sums(implementation, x, wirings, parts, 1, owners=owners)
+        together = soft_sums(implementation, x, wirings, Layered(whole, sizes), 1, owners=owners)
+        delta = torch.randn(apart.shape, generator=torch.Generator().manual_seed(5), dtype=apart.dtype)
+        (gradient,) = torch.autograd.grad(together, [whole], delta)
+        assert torch.equal(together, apart)
+        assert torch.equal(gradient, torch.cat(torch.autograd.grad(apart, parts, delta)))
+
+
+@compiled
+def test_one_tensor_for_all_layers_must_fit_them(implementation):
+    _, x = bits_of(70, 9)
+    with pytest.raises(ValueError, match=r"the layers need coefficients of shapes \[\(30, 4\), \(30, 4\)\]"):
+        soft_sums(implementation, x, wirings_of(9, [30, 30]), Layered(torch.zeros(60, 4), [20, 40]), 1)
 
 
 def test_a_wiring_that_changes_from_step_to_step(implementation):

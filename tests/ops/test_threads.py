@@ -1,6 +1,7 @@
 """Threads: one knob, nothing spins, errors come through, a busy neighbour costs less than twice the time."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -86,6 +87,35 @@ def test_what_is_begun_ahead_is_done_here_where_no_thread_is_free():
     with training_threads(2):
         for _ in range(200):  # whoever comes first
             assert ahead(lambda: 5)() == 5
+
+
+def test_what_was_begun_ahead_may_be_asked_for_again():
+    with training_threads(2):
+        result = ahead(object)
+        assert result() is result()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_has_not():
+    go_on, begun = threading.Event(), threading.Event()
+    parent = os.getpid()
+
+    def work():
+        begun.set()
+        assert os.getpid() != parent or go_on.wait(HANG)
+        return 5
+
+    with training_threads(2):
+        result = ahead(work)
+        assert begun.wait(HANG)
+        child = os.fork()
+        if not child:
+            signal.alarm(int(HANG))  # ends the child where it would wait for ever
+            os._exit(result())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+        go_on.set()
+        assert result() == 5
 
 
 def test_an_error_ahead_comes_when_the_result_is_asked_for():

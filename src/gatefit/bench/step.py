@@ -122,7 +122,8 @@ class Step:
     def forward(self) -> Tensor:
         """The loss of the batch."""
         batch = self.rows.batch(self.order) if self.dense is None else self.dense
-        return loss_of(self.model(batch), self.targets, None)
+        way = self.model.implementation if isinstance(self.model, LogicNetwork) else None
+        return loss_of(self.model(batch), self.targets, None, way)
 
     def step(self) -> None:
         """Forward, backward, Adam."""

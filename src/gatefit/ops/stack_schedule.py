@@ -81,6 +81,11 @@ class StackOrder:
         return sum(self.widths)
 
     @cached_property
+    def numbers(self) -> Int[np.ndarray, " gates"]:
+        """The gate's number among those of all layers, layer after layer."""
+        return self.order + np.repeat(self.layers[:, 2], self.layers[:, 1]).astype(self.order.dtype)
+
+    @cached_property
     def kinds(self) -> frozenset[int]:
         """How its layers find their inputs."""
         return frozenset(self.layers[:, 0].tolist())

@@ -12,6 +12,7 @@ coefficients' gradients is added in their order: the number of threads shows in 
 # mypy: disable-error-code="no-untyped-def, call-arg"
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from gatefit.compiled import njit
 from gatefit.ops.simd import load, prefetch, samples, store, wide_vectors
 from gatefit.ops.stack_schedule import FROM_CYCLES, FROM_TRAILS, StackOrder
 from gatefit.ops.stacks import Stack
-from gatefit.ops.threads import parallel_for
+from gatefit.ops.threads import kernel_threads, parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
 
 AHEAD: Final = 16
@@ -54,7 +55,19 @@ def trails(order: StackOrder, samples: int, dtype: Any) -> tuple[np.ndarray, ...
     return order.cycles, order.closed, order.enters, order.turned, order.ends, order.uses, room
 
 
-def scheduled_rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
+def pieces(stack: Stack, order: StackOrder, tensors: int) -> list[tuple[int, np.ndarray, slice]]:
+    """For threads to share: a tensor, which of its rows gates have, and where they stand in the order of computation.
+
+    Of as many ``tensors`` as layers, or of one tensor of all layers (``stacks.whole_or_parts``).
+    """
+    if tensors == len(order.widths):
+        return [(layer, _rows(stack, order, layer), place) for layer, place in enumerate(order.ranges)]
+    count = kernel_threads()
+    cuts = [order.gates * part // count for part in range(count + 1)]
+    return [(0, order.numbers[begin:end], slice(begin, end)) for begin, end in pairwise(cuts)]
+
+
+def _rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
     """Which row of coefficients each gate of a layer has, in the order of computation."""
     numbers, owner = order.order[order.ranges[layer]], stack.owners[layer]
     if owner is None:
@@ -66,31 +79,33 @@ def scheduled_rows(stack: Stack, order: StackOrder, layer: int) -> np.ndarray:
 def scheduled_coefficients(stack: Stack, order: StackOrder, coefficients: Sequence[Tensor]) -> np.ndarray:
     """All layers' coefficients in the order of computation."""
     c = workspace.array((order.gates, 4), NUMPY_TYPES[coefficients[0].dtype])
-    ranges = order.ranges
+    given = [tensor.detach().contiguous().numpy() for tensor in coefficients]
+    shares = pieces(stack, order, len(given))
 
-    def task(layer: int) -> None:
-        place = ranges[layer]
-        given = coefficients[layer].detach().contiguous().numpy()
-        _to_schedule(given, scheduled_rows(stack, order, layer), order.swapped[place], c[place])
+    def task(share: int) -> None:
+        tensor, rows, place = shares[share]
+        _to_schedule(given[tensor], rows, order.swapped[place], c[place])
 
-    parallel_for(task, len(ranges), nanoseconds=4 * order.gates)
+    parallel_for(task, len(shares), nanoseconds=4 * order.gates)
     return c
 
 
 def coefficient_gradients(
     stack: Stack, order: StackOrder, parts: np.ndarray, shapes: Sequence[torch.Size]
 ) -> list[Tensor]:
-    """The gradients of every layer's coefficients, from the sums of the batch's slices."""
-    ranges = order.ranges
+    """The gradients of the coefficients, tensor by tensor, from the sums of the batch's slices."""
     kind = torch.float32 if parts.dtype == np.float32 else torch.float64
     gradients = [workspace.tensor(shape, kind) for shape in shapes]
+    found = [gradient.numpy() for gradient in gradients]
+    shares = pieces(stack, order, len(found))
 
-    def task(layer: int) -> None:
-        place, rows = ranges[layer], scheduled_rows(stack, order, layer)
-        own, swapped, gradient = parts[:, place], order.swapped[place], gradients[layer].numpy()
-        (_from_schedule if stack.owners[layer] is None else _from_shared_schedule)(own, rows, swapped, gradient)
+    def task(share: int) -> None:
+        tensor, rows, place = shares[share]
+        shared = len(found) == len(stack.owners) and stack.owners[tensor] is not None
+        add = _from_shared_schedule if shared else _from_schedule
+        add(parts[:, place], rows, order.swapped[place], found[tensor])
 
-    parallel_for(task, len(ranges), nanoseconds=3 * order.gates * parts.shape[0])
+    parallel_for(task, len(shares), nanoseconds=3 * order.gates * parts.shape[0])
     return gradients
 
 

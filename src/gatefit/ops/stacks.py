@@ -16,6 +16,32 @@ from torch import Tensor
 from gatefit.ops.implementations import Implementation
 
 
+class Layered(Sequence[Tensor]):
+    """What belongs to the gates of all layers in one tensor, layer after layer; read like one tensor a layer.
+
+    Who can compute with the whole takes it: a gradient is then one tensor too, and nothing is put together from parts.
+    """
+
+    def __init__(self, whole: Shaped[Tensor, "gates ..."], sizes: Sequence[int]) -> None:
+        self.whole, self.sizes = whole, sizes
+
+    @cached_property
+    def parts(self) -> tuple[Tensor, ...]:
+        """Each layer's own."""
+        return torch.split(self.whole, list(self.sizes))
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Of each layer's own."""
+        return [(size, *self.whole.shape[1:]) for size in self.sizes]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, layer: Any) -> Any:
+        return self.parts[layer]
+
+
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Wirings and votes; gates and coefficients are given beside it."""
@@ -64,6 +90,11 @@ class Stack:
         """Gates of each layer."""
         return tuple(int(wiring.shape[1]) for wiring in self.wirings)
 
+    @cached_property
+    def shares_rows(self) -> bool:
+        """Whether a layer has gates that share a row."""
+        return any(owner is not None for owner in self.owners)
+
     @property
     def columns(self) -> int:
         """How many numbers a sample gets."""
@@ -75,9 +106,16 @@ class Stack:
             (gates if owner is None else int(owner.max()) + 1, *columns)
             for gates, owner in zip(self.widths, self.owners, strict=True)
         ]
-        shapes = [tuple(tensor.shape) for tensor in tensors]
+        shapes = tensors.shapes if isinstance(tensors, Layered) else [tuple(tensor.shape) for tensor in tensors]
         if shapes != needed:
             raise ValueError(f"the layers need {what} of shapes {needed}, got {shapes}")
+
+
+def whole_or_parts(stack: Stack, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The one tensor of all layers where there is one and each gate has a row of its own, else a tensor a layer."""
+    if isinstance(tensors, Layered) and not stack.shares_rows:
+        return (tensors.whole,)
+    return tuple(tensors)
 
 
 class _HandedOn(torch.autograd.Function):

@@ -139,11 +139,13 @@ def parallel_torch(task: Callable[[int], None], count: int, *, nanoseconds: floa
 def ahead(function: Callable[[], _T]) -> Callable[[], _T]:
     """Begin ``function`` in an idle thread, on that thread alone; what is returned gives its result, or its error.
 
-    Where no thread has begun, or there is none to spare, it is computed when it is asked for.
+    Where no thread has begun, or there is none to spare, it is computed when it is asked for; likewise in a process
+    that was forked meanwhile, whose copy of the thread does not run.
     """
     if _chosen.threads is None or _chosen.threads < 2:
         return function
     found: list[_T] = []
+    process = os.getpid()
 
     def alone(place: int) -> None:
         if torch.get_num_threads() != 1:
@@ -154,8 +156,11 @@ def ahead(function: Callable[[], _T]) -> Callable[[], _T]:
     _pool.with_threads(_chosen.threads - 1).put(job)
 
     def result() -> _T:
+        if os.getpid() != process:
+            return function()
         job.work()
-        job.ended.acquire()
+        with job.ended:  # left open for whoever asks again
+            pass
         if job.error is not None:
             raise job.error
         return found[0]

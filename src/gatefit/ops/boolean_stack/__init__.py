@@ -18,7 +18,7 @@ from gatefit.ops.batches import Batch
 from gatefit.ops.boolean_stack.numba import boolean_counts_numba, boolean_stack_numba
 from gatefit.ops.boolean_stack.reference import boolean_counts_reference, boolean_stack_reference
 from gatefit.ops.implementations import Implementation
-from gatefit.ops.stacks import Stack, check_half
+from gatefit.ops.stacks import Stack, check_half, whole_or_parts
 from gatefit.ops.triton_launch import lazily
 
 BOOLEAN_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -58,7 +58,7 @@ def boolean_counts(
 
 def _check_gates(stack: Stack, gates: Sequence[Tensor]) -> None:
     stack.check("gate numbers", gates)
-    for layer in gates:
+    for layer in whole_or_parts(stack, gates):
         if layer.dtype != torch.uint8:
             raise TypeError(f"gate numbers are uint8, got {layer.dtype}; see gatefit.gates.Gate")
         if layer.numel() and int(layer.max()) > 15:

@@ -29,9 +29,9 @@ from gatefit.ops.stack_tiles import (
     from_tiles,
     inlined,
     kernel,
+    pieces,
     put_rows,
     scheduled_coefficients,
-    scheduled_rows,
     slices,
     spread_groups,
     subkernel,
@@ -39,7 +39,7 @@ from gatefit.ops.stack_tiles import (
     trails,
     walked_cycles,
 )
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Stack, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -300,13 +300,14 @@ def _backward(words, layers, first, second, slots, cycles, trails, c, bits, delt
 def _scheduled_kinds(stack: Stack, order: StackOrder, gates: Sequence[Tensor]) -> np.ndarray:
     """All layers' gates in the order of computation."""
     kinds = np.empty(order.gates, dtype=np.uint8)
-    ranges = order.ranges
+    numbers = [tensor.detach().contiguous().numpy() for tensor in whole_or_parts(stack, gates)]
+    shares = pieces(stack, order, len(numbers))
 
-    def task(layer: int) -> None:
-        place, numbers = ranges[layer], gates[layer].detach().contiguous().numpy()
-        _to_schedule(numbers, scheduled_rows(stack, order, layer), order.swapped[place], kinds[place])
+    def task(share: int) -> None:
+        tensor, rows, place = shares[share]
+        _to_schedule(numbers[tensor], rows, order.swapped[place], kinds[place])
 
-    parallel_for(task, len(ranges), nanoseconds=order.gates)
+    parallel_for(task, len(shares), nanoseconds=order.gates)
     return kinds
 
 
@@ -367,9 +368,10 @@ def boolean_stack_numba(
     x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], coefficients: Sequence[Float[Tensor, "_ 4"]]
 ) -> Float[Tensor, "batch columns"]:
     """Bit operations forward; gradients from the bits, which are all that is kept."""
-    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    tensors = whole_or_parts(stack, coefficients)
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(tensors)})
     packed = as_packed(x)
-    result = _BooleanStack.apply(packed, stack, stack_schedule(stack, packed.bits), gates, *coefficients)
+    result = _BooleanStack.apply(packed, stack, stack_schedule(stack, packed.bits), gates, *tensors)
     assert isinstance(result, Tensor)
     return result
 

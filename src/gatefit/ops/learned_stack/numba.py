@@ -54,7 +54,7 @@ from gatefit.ops.stack_tiles import (
     subkernel,
     to_tiles,
 )
-from gatefit.ops.stacks import Stack, at_places
+from gatefit.ops.stacks import Stack, at_places, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float, version
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -538,7 +538,7 @@ class _LearnedStack(torch.autograd.Function):
         *rest: Tensor,
     ) -> Tensor:
         coefficients, scores = rest[:depth], rest[depth:]
-        c = np.concatenate([tensor.detach().numpy() for tensor in coefficients])
+        c = _one_after_another(coefficients)
         words = x.words.shape[0]
         parts = slices(words)
         found = np.empty((words, plan.columns * SAMPLES), dtype=plan.dtype)
@@ -583,9 +583,12 @@ class _LearnedStack(torch.autograd.Function):
         total = _added(sums.coefficients)
         if ctx.watch is not None:
             _hand_over(ctx.watch, plan, x, sums.notes, sums.kept, ctx.bits)
-        to_coefficients = [
-            torch.from_numpy(total[begin:end].copy()) for begin, end in zip(plan.starts, plan.starts[1:], strict=False)
-        ]
+        to_coefficients = [torch.from_numpy(total)]
+        if ctx.depth > 1:
+            to_coefficients = [
+                torch.from_numpy(total[begin:end].copy())
+                for begin, end in zip(plan.starts, plan.starts[1:], strict=False)
+            ]
         parts = len(sums.coefficients)
         found = [
             sums.candidates[parts * plan.sizes[layer] : parts * plan.sizes[layer + 1]].reshape(parts, -1, width)
@@ -676,6 +679,19 @@ def best_candidates_numba(
     return best
 
 
+def _placed(stack: Stack, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What belongs to each gate, of all layers in one tensor or of each in its own."""
+    found = whole_or_parts(stack, tensors)
+    if not stack.shares_rows:
+        return found
+    return [at_places(tensor, owner) for tensor, owner in zip(found, stack.owners, strict=True)]
+
+
+def _one_after_another(tensors: Sequence[Tensor]) -> np.ndarray:
+    arrays = [tensor.detach().numpy() for tensor in tensors]
+    return np.ascontiguousarray(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)
+
+
 def learned_stack_numba(
     x: Batch,
     stack: Stack,
@@ -688,15 +704,12 @@ def learned_stack_numba(
     expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels."""
-    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    rows = _placed(stack, coefficients)
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(rows)})
     packed = as_packed(x)
-    dtype = NUMPY_TYPES[coefficients[0].dtype]
+    dtype = NUMPY_TYPES[rows[0].dtype]
     plan = _Plan(stack, packed.bits, candidates, dtype, watch)
-    rows = [at_places(tensor, owner) for tensor, owner in zip(coefficients, stack.owners, strict=True)]
-    kinds = None
-    if gates is not None:
-        placed = [at_places(numbers, owner) for numbers, owner in zip(gates, stack.owners, strict=True)]
-        kinds = np.concatenate([numbers.detach().numpy() for numbers in placed])
+    kinds = None if gates is None else _one_after_another(_placed(stack, gates))
     learned = [tensor for tensor in scores if tensor is not None]
     result = _LearnedStack.apply(packed, plan, kinds, watch, expected, len(rows), *rows, *learned)
     assert isinstance(result, Tensor)

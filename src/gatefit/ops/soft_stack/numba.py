@@ -56,7 +56,7 @@ from gatefit.ops.stack_tiles import (
     trails,
     walked_cycles,
 )
-from gatefit.ops.stacks import Stack
+from gatefit.ops.stacks import Stack, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
@@ -493,9 +493,10 @@ def soft_stack_numba(
     expected: ExpectedLoss | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
-    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(coefficients)})
+    tensors = whole_or_parts(stack, coefficients)
+    check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(tensors)})
     assert not (sigmoid and stack.half)
     packed = as_packed(x)
-    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, expected, *coefficients)
+    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, expected, *tensors)
     assert isinstance(result, Tensor)
     return result
