@@ -34,12 +34,13 @@ from gatefit.layers.gates import no_gradient_to_inputs, saved_method, saved_pair
 from gatefit.methods import Method, NotBooleanError, resolve_method
 from gatefit.ops.batches import Batch, are_bits, as_float, check_batch
 from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
+from gatefit.ops.cross_entropy.numba import losses_and_back
 from gatefit.ops.expected_loss import ExpectedLoss, expected_loss
 from gatefit.ops.implementations import Implementation, Implemented
 from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.learned_stack.reference import note_gradients
 from gatefit.ops.soft_stack import soft_stack
-from gatefit.ops.stacks import Layered, Stack
+from gatefit.ops.stacks import Back, Layered, Stack
 from gatefit.ops.threads import parallel_torch
 from gatefit.randomness import stream
 from gatefit.readouts import (
@@ -331,30 +332,62 @@ class LogicNetwork(Implemented):
         """Scores of the network as it is trained, whatever the mode."""
         check_batch(x, self.inputs)
         expected, self._expected = self._expected, None
+        sums = self._trained_sums(x, expected)
+        return self.layer_by_layer(x) if sums is None else self._scores(self.readout.from_sums(sums))
+
+    def _trained_sums(
+        self, x: Batch, expected: Callable[[], ExpectedLoss | None] | None, back: Back | None = None
+    ) -> Tensor | None:
+        """What the votes add up to, where one function computes all layers; else None."""
         layers = self._stacked(x)
         if layers is None or any(
             layer.wiring.learns and layer.wiring.candidates_and_scores() is None for layer in layers
         ):
-            return self.layer_by_layer(x)
+            return None
         methods = [layer.method for layer in layers]
         activation = methods[0].activation_name
         if activation is None or any(method.activation_name != activation for method in methods):
-            return self.layer_by_layer(x)
+            return None
         stack = self._stack_of(layers)
         if any(layer.wiring.learns for layer in layers):
-            if activation != "identity":
-                return self.layer_by_layer(x)
-            return self._scores(self.readout.from_sums(self._learned_sums(x, stack, layers, expected)))
+            return self._learned_sums(x, stack, layers, expected, back) if activation == "identity" else None
         gates, coefficients = self._gates_and_coefficients(methods)
+        way = self.implementation
         if gates is not None:
-            sums = boolean_stack(x, stack, gates, coefficients, implementation=self.implementation)
-        else:
-            sigmoid = activation == "sigmoid"
-            heeded = self._heed(expected)
-            sums = soft_stack(
-                x, stack, coefficients, sigmoid=sigmoid, expected=heeded, implementation=self.implementation
-            )
-        return self._scores(self.readout.from_sums(sums))
+            return boolean_stack(x, stack, gates, coefficients, back=back, implementation=way)
+        sigmoid, heeded = activation == "sigmoid", self._heed(expected)
+        return soft_stack(x, stack, coefficients, sigmoid=sigmoid, expected=heeded, back=back, implementation=way)
+
+    def learn(
+        self, x: Batch, targets: Int64[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+    ) -> Float[Tensor, " batch"] | None:
+        """Leave the gradients of ``training.loop.loss_of(self(x), targets, weights)`` in the parameters, at once.
+
+        Returns the samples' losses, without a graph. To the bit what autograd computes, which is asked for the way from
+        coefficients to parameters alone. None, and nothing done, where a network needs autograd for more than that.
+        """
+        loss = self._loss_at_once(targets, weights)
+        if loss is None:
+            return None
+        check_batch(x, self.inputs)
+        self._expected = None
+        found: list[Tensor] = []
+
+        def back(sums: Tensor) -> Tensor:
+            losses, gradient = losses_and_back(self.readout.from_sums(sums), targets)
+            found.append(losses)
+            return gradient(torch.from_numpy(loss.upstream[0])) / loss.temperature
+
+        return found[0] if self._trained_sums(x, lambda: loss, back) is not None else None
+
+    def _loss_at_once(self, targets: Tensor, weights: Tensor | None) -> ExpectedLoss | None:
+        """The loss, where nothing but a stack, a temperature and cross-entropy lies between coefficients and it."""
+        watched = self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+        plain = type(self).forward is LogicNetwork.forward and type(self.readout).from_sums is GroupSum.from_sums
+        divisor, fits = self.readout.divisor, self.implementation.without_graph and self.dtype == torch.float32
+        if divisor is None or watched or not (plain and fits and self.training):
+            return None
+        return expected_loss([targets], [weights], temperature=divisor, columns=self.readout.classes)
 
     def _gates_and_coefficients(self, methods: Sequence[Method]) -> tuple[Sequence[Tensor] | None, Sequence[Tensor]]:
         """Of every layer the gates, where all commit to gates in training, and the coefficients."""
@@ -378,6 +411,7 @@ class LogicNetwork(Implemented):
         stack: Stack,
         layers: Sequence[GateLayer],
         expected: Callable[[], ExpectedLoss | None] | None,
+        back: Back | None,
     ) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
         choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
@@ -391,6 +425,7 @@ class LogicNetwork(Implemented):
             gates=gates,
             watch=self.watch,
             expected=self._heed(expected) if gates is None else None,
+            back=back,
             implementation=self.implementation,
         )
 

@@ -9,6 +9,7 @@ that its peak of memory is its own.
 """
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -128,11 +129,18 @@ class Step:
     def step(self) -> None:
         """Forward, backward, Adam."""
         self.optimiser.zero_grad(set_to_none=True)
-        if isinstance(self.model, LogicNetwork):
-            self.model.expect([self.targets], [None])  # as training does
-        self.forward().backward()  # type: ignore[no-untyped-call]
+        if not isinstance(self.model, LogicNetwork) or not self._learnt(self.model):
+            self.forward().backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         self.wait()
+
+    def _learnt(self, network: LogicNetwork) -> bool:
+        """Whether gradients are there without autograd, as training does it where it can."""
+        losses = network.learn(self.rows.batch(self.order), self.targets)
+        if losses is None:
+            network.expect([self.targets], [None])
+            return False
+        return math.isfinite(float(losses.mean()))
 
     def backward(self) -> float:
         """The time of the way back alone."""

@@ -31,6 +31,8 @@ class Implementation:
     """Floating types; empty: all."""
     by_triton: bool = False
     """Needs Triton, whose interpreter serves the CPU where it is asked for."""
+    without_graph: bool = False
+    """Stacks can be differentiated as soon as they are computed, without autograd (``stacks.there_and_back``)."""
 
     def serves(self, device: torch.device | str, dtype: torch.dtype) -> bool:
         """Whether tensors of this type on this device can be computed with."""
@@ -46,7 +48,7 @@ class Implementation:
 
 REFERENCE: Final = Implementation("reference")
 TRITON: Final = Implementation("triton", ("cuda",), (torch.float32, torch.float64), by_triton=True)
-NUMBA: Final = Implementation("numba", ("cpu",), (torch.float32, torch.float64))
+NUMBA: Final = Implementation("numba", ("cpu",), (torch.float32, torch.float64), without_graph=True)
 
 IMPLEMENTATIONS: Final[dict[str, Implementation]] = {each.name: each for each in (REFERENCE, TRITON, NUMBA)}
 """By name, the fastest last."""

@@ -83,7 +83,8 @@ class StackOrder:
     @cached_property
     def numbers(self) -> Int[np.ndarray, " gates"]:
         """The gate's number among those of all layers, layer after layer."""
-        return self.order + np.repeat(self.layers[:, 2], self.layers[:, 1]).astype(self.order.dtype)
+        numbers: np.ndarray = self.order + np.repeat(self.layers[:, 2], self.layers[:, 1]).astype(self.order.dtype)
+        return numbers
 
     @cached_property
     def kinds(self) -> frozenset[int]:

@@ -4,9 +4,11 @@ layer l reads layer l - 1, the first one the bits of the batch
 sums[:, k] = Σ over the layers that vote, Σ over the gates of their group k
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -116,6 +118,40 @@ def whole_or_parts(stack: Stack, tensors: Sequence[Tensor]) -> tuple[Tensor, ...
     if isinstance(tensors, Layered) and not stack.shares_rows:
         return (tensors.whole,)
     return tuple(tensors)
+
+
+Back = Callable[[Tensor], Tensor]
+"""The gradient of a loss with respect to a stack's sums, from the sums: ``back(sums)``."""
+
+
+def there_and_back(
+    function: type[torch.autograd.Function], arguments: Sequence[Any], tensors: Sequence[Tensor], back: Back | None
+) -> Tensor:
+    """``function.apply(*arguments, *tensors)``; with ``back`` its gradients are handed on to what ``tensors`` are of.
+
+    The same functions in the same order as autograd calls them, for the same bits: of a step of a small network the
+    graph of stack, readout and loss takes as long as the stack. The sums then have no graph.
+    """
+    if back is None:
+        result = function.apply(*arguments, *tensors)
+        assert isinstance(result, Tensor)
+        return result
+    context: Any = SimpleNamespace(needs_input_grad=(True,))
+    with torch.no_grad():
+        sums: Tensor = function.forward(context, *arguments, *tensors)
+        found = function.backward(context, back(sums))[len(arguments) :]
+    learns = [tensor.requires_grad for tensor in tensors]
+    torch.autograd.backward(list(compress(tensors, learns)), list(compress(found, learns)))
+    return sums
+
+
+def options_of(back: Back | None, implementation: Implementation) -> dict[str, Any]:
+    """What an implementation that can go back at once is given beside the rest."""
+    if back is None:
+        return {}
+    if not implementation.without_graph:
+        raise ValueError(f"implementation {implementation.name!r} goes back by autograd alone; leave out back")
+    return {"back": back}
 
 
 class _HandedOn(torch.autograd.Function):

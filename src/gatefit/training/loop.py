@@ -24,7 +24,7 @@ require("torch", "train", "training")
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gatefit.network import LogicNetwork
@@ -164,6 +164,11 @@ def loss_of(
         )
     else:
         losses = (scores[:, 0] - targets.to(scores.dtype)).square()
+    return mean_loss(losses, weights)
+
+
+def mean_loss(losses: Float[Tensor, " batch"], weights: Float[Tensor, " batch"] | None) -> Float[Tensor, ""]:
+    """The samples' mean, weighted where there are weights."""
     return losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp_min(1e-12)
 
 
@@ -200,15 +205,27 @@ def batch_loss(
 
     With ``share`` as much of it.
     """
-    network, weights = learner.network, None if data.train_weights is None else data.train_weights[indices]
-    bits = data.train.training_batch(indices, seed=learner.config.seed, step=learner.state.step, first=first)
-    targets = data.train_targets[indices]
+    return _loss(learner.network, *_batch(learner, data, indices, first), share)
+
+
+def _loss(
+    network: Model, bits: Batch, targets: Tensor, weights: Tensor | None, share: float | Tensor | None = None
+) -> Tensor:
+    """``share`` of the mean loss of a batch, with a graph."""
     implementation = None
     if isinstance(network, LogicNetwork):
         implementation = network.implementation
         network.expect([targets], [weights], share=1.0 if share is None else float(share))
     loss = loss_of(network(bits), targets, weights, implementation)
     return loss if share is None else share * loss
+
+
+def _batch(
+    learner: Learner, data: TrainingData, indices: Int64[np.ndarray, " batch"], first: int = 0
+) -> tuple[Batch, Tensor, Tensor | None]:
+    """Bits, targets and weights of samples that stand from place ``first`` on in the batch of the next step."""
+    bits = data.train.training_batch(indices, seed=learner.config.seed, step=learner.state.step, first=first)
+    return bits, data.train_targets[indices], None if data.train_weights is None else data.train_weights[indices]
 
 
 class Strategy:
@@ -235,7 +252,11 @@ class Strategy:
         self, learners: Sequence[Learner], data: TrainingData, batches: Sequence[Int64[np.ndarray, " batch"]]
     ) -> list[float]:
         """Each learner's mean loss over its batch; gradients are left in the parameters where all are finite."""
-        loss = batch_loss(learners[0], data, batches[0])
+        network, (bits, targets, weights) = learners[0].network, _batch(learners[0], data, batches[0])
+        losses = network.learn(bits, targets, weights) if isinstance(network, LogicNetwork) else None
+        if losses is not None:
+            return [float(mean_loss(losses, weights))]
+        loss = _loss(network, bits, targets, weights)
         value = float(loss.detach())
         if math.isfinite(value):
             loss.backward()

@@ -18,7 +18,7 @@ from gatefit.ops.batches import Batch
 from gatefit.ops.boolean_stack.numba import boolean_counts_numba, boolean_stack_numba
 from gatefit.ops.boolean_stack.reference import boolean_counts_reference, boolean_stack_reference
 from gatefit.ops.implementations import Implementation
-from gatefit.ops.stacks import Stack, check_half, whole_or_parts
+from gatefit.ops.stacks import Back, Stack, check_half, options_of, whole_or_parts
 from gatefit.ops.triton_launch import lazily
 
 BOOLEAN_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -39,13 +39,15 @@ def boolean_stack(
     gates: Sequence[UInt8[Tensor, " _"]],
     coefficients: Sequence[Float[Tensor, "_ 4"]],
     *,
+    back: Back | None = None,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
-    """How many gates of each group are 1, with gradients to ``coefficients``."""
+    """How many gates of each group are 1, with gradients to ``coefficients``; with ``back`` at once."""
     _check_gates(stack, gates)
     stack.check("coefficients", coefficients, 4)
     check_half(stack, coefficients, implementation)
-    return implementation.choose(BOOLEAN_STACKS)(x, stack, gates, coefficients)
+    own = options_of(back, implementation)
+    return implementation.choose(BOOLEAN_STACKS)(x, stack, gates, coefficients, **own)
 
 
 def boolean_counts(

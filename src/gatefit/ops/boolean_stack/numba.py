@@ -39,7 +39,7 @@ from gatefit.ops.stack_tiles import (
     trails,
     walked_cycles,
 )
-from gatefit.ops.stacks import Stack, whole_or_parts
+from gatefit.ops.stacks import Back, Stack, there_and_back, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -365,15 +365,19 @@ class _BooleanStack(torch.autograd.Function):
 
 
 def boolean_stack_numba(
-    x: Batch, stack: Stack, gates: Sequence[UInt8[Tensor, " _"]], coefficients: Sequence[Float[Tensor, "_ 4"]]
+    x: Batch,
+    stack: Stack,
+    gates: Sequence[UInt8[Tensor, " _"]],
+    coefficients: Sequence[Float[Tensor, "_ 4"]],
+    *,
+    back: Back | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """Bit operations forward; gradients from the bits, which are all that is kept."""
     tensors = whole_or_parts(stack, coefficients)
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(tensors)})
     packed = as_packed(x)
-    result = _BooleanStack.apply(packed, stack, stack_schedule(stack, packed.bits), gates, *tensors)
-    assert isinstance(result, Tensor)
-    return result
+    arguments = packed, stack, stack_schedule(stack, packed.bits), gates
+    return there_and_back(_BooleanStack, arguments, tensors, back)
 
 
 def boolean_counts_numba(

@@ -22,7 +22,7 @@ from gatefit.ops.implementations import Implementation
 from gatefit.ops.learned_stack.numba import best_candidates_numba, learned_stack_numba
 from gatefit.ops.learned_stack.reference import best_candidates_reference, learned_stack_reference
 from gatefit.ops.learned_stack.watch import Watch
-from gatefit.ops.stacks import Stack, check_half
+from gatefit.ops.stacks import Back, Stack, check_half, options_of
 from gatefit.ops.triton_launch import lazily
 
 LEARNED_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -58,12 +58,13 @@ def learned_stack(
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
     expected: ExpectedLoss | None = None,
+    back: Back | None = None,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
     """The sums over groups of the layers that vote, with gradients to ``scores`` and ``coefficients``.
 
     ``stack.wirings`` are the nodes that are read: the best scored candidates. ``expected`` is what the sums will be
-    used for, where that is known.
+    used for, where that is known; with ``back`` the gradients that it gives are followed at once.
     """
     stack.check("coefficients", coefficients, 4)
     check_half(stack, coefficients, implementation)
@@ -79,6 +80,5 @@ def learned_stack(
             raise ValueError(
                 f"layer {layer} of {width} gates needs candidates and scores (2, {width}, candidates), got {given}"
             )
-    return implementation.choose(LEARNED_STACKS)(
-        x, stack, candidates, scores, coefficients, gates=gates, watch=watch, expected=expected
-    )
+    options = {"gates": gates, "watch": watch, "expected": expected, **options_of(back, implementation)}
+    return implementation.choose(LEARNED_STACKS)(x, stack, candidates, scores, coefficients, **options)

@@ -54,7 +54,7 @@ from gatefit.ops.stack_tiles import (
     subkernel,
     to_tiles,
 )
-from gatefit.ops.stacks import Stack, at_places, whole_or_parts
+from gatefit.ops.stacks import Back, Stack, at_places, there_and_back, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float, version
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import NUMPY_TYPES, workspace
@@ -702,6 +702,7 @@ def learned_stack_numba(
     gates: Sequence[UInt8[Tensor, " _"]] | None = None,
     watch: Watch | None = None,
     expected: ExpectedLoss | None = None,
+    back: Back | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels."""
     rows = _placed(stack, coefficients)
@@ -711,6 +712,5 @@ def learned_stack_numba(
     plan = _Plan(stack, packed.bits, candidates, dtype, watch)
     kinds = None if gates is None else _one_after_another(_placed(stack, gates))
     learned = [tensor for tensor in scores if tensor is not None]
-    result = _LearnedStack.apply(packed, plan, kinds, watch, expected, len(rows), *rows, *learned)
-    assert isinstance(result, Tensor)
-    return result
+    arguments = packed, plan, kinds, watch, expected, len(rows)
+    return there_and_back(_LearnedStack, arguments, (*rows, *learned), back)

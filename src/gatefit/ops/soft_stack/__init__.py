@@ -18,7 +18,7 @@ from gatefit.ops.expected_loss import ExpectedLoss
 from gatefit.ops.implementations import Implementation
 from gatefit.ops.soft_stack.numba import soft_stack_numba
 from gatefit.ops.soft_stack.reference import soft_stack_reference
-from gatefit.ops.stacks import Stack, check_half
+from gatefit.ops.stacks import Back, Stack, check_half, options_of
 from gatefit.ops.triton_launch import lazily
 
 SOFT_STACKS: Final[dict[str, Callable[..., Tensor]]] = {
@@ -35,9 +35,15 @@ def soft_stack(
     *,
     sigmoid: bool = False,
     expected: ExpectedLoss | None = None,
+    back: Back | None = None,
     implementation: Implementation,
 ) -> Float[Tensor, "batch columns"]:
-    """The sums over groups of the layers that vote; ``expected`` is what they will be used for, where that is known."""
+    """The sums over groups of the layers that vote; ``expected`` is what they will be used for, where that is known.
+
+    With ``back`` the gradients that it gives are followed at once, to what ``coefficients`` are of.
+    """
     stack.check("coefficients", coefficients, 4)
     check_half(stack, coefficients, implementation)
-    return implementation.choose(SOFT_STACKS)(x, stack, coefficients, sigmoid=sigmoid, expected=expected)
+    return implementation.choose(SOFT_STACKS)(
+        x, stack, coefficients, sigmoid=sigmoid, expected=expected, **options_of(back, implementation)
+    )

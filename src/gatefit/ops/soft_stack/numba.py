@@ -56,7 +56,7 @@ from gatefit.ops.stack_tiles import (
     trails,
     walked_cycles,
 )
-from gatefit.ops.stacks import Stack, whole_or_parts
+from gatefit.ops.stacks import Back, Stack, there_and_back, whole_or_parts
 from gatefit.ops.tensors import check_cpu_float
 from gatefit.ops.threads import parallel_for
 from gatefit.ops.workspace import workspace
@@ -491,12 +491,12 @@ def soft_stack_numba(
     *,
     sigmoid: bool = False,
     expected: ExpectedLoss | None = None,
+    back: Back | None = None,
 ) -> Float[Tensor, "batch columns"]:
     """All layers by compiled kernels, sixteen samples at a time; no activation of the batch is ever stored."""
     tensors = whole_or_parts(stack, coefficients)
     check_cpu_float(**{f"coefficients of layer {i}": tensor for i, tensor in enumerate(tensors)})
     assert not (sigmoid and stack.half)
     packed = as_packed(x)
-    result = _SoftStack.apply(packed, stack, stack_schedule(stack, packed.bits), sigmoid, expected, *tensors)
-    assert isinstance(result, Tensor)
-    return result
+    arguments = packed, stack, stack_schedule(stack, packed.bits), sigmoid, expected
+    return there_and_back(_SoftStack, arguments, tensors, back)
