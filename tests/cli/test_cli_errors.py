@@ -247,7 +247,7 @@ def test_a_bug_keeps_its_traceback(gatefit, small, tmp_path, monkeypatch):
     def broken(*arguments):
         raise ValueError("a bug")
 
-    monkeypatch.setattr(loop, "loss_of", broken)
+    monkeypatch.setattr(loop, "mean_loss", broken)
     with pytest.raises(ValueError, match="a bug"):
         gatefit("train", *small, "--out", tmp_path / "run")
 
@@ -257,7 +257,7 @@ def test_divergence_is_a_failure_of_the_work(refused, small, tmp_path, monkeypat
 
     from gatefit.training import loop
 
-    monkeypatch.setattr(loop, "loss_of", lambda *arguments: torch.tensor(float("nan")))
+    monkeypatch.setattr(loop, "mean_loss", lambda *arguments: torch.tensor(float("nan")))
     told = refused("train", *small, "--out", tmp_path / "run", code=1)
     assert told.startswith("the loss is nan at step 1; lower learning_rate=0.01")
 
