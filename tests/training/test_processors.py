@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 
+import llvmlite.binding
 import pytest
 import torch
 
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.outside
 BOOLEAN = [name for name in METHODS if not name.endswith("-free")]
 BOOLEAN += ["multilinear-covjac/learned", "multilinear-ste/learned"]
 BOOLEAN += ["multilinear-covjac//half", "multilinear-ste//half", "multilinear-covjac/learned/half"]
+# A random wiring is walked along cycles, the default along trails.
+BOOLEAN += ["multilinear-covjac/random", "multilinear-ste/random", "multilinear-covjac/random/half"]
 # Ten classes, and sizes that are no multiple of a register's width.
 WORKER = """
 import hashlib, json, sys
@@ -31,7 +34,7 @@ found = {"capability": torch.backends.cpu.get_cpu_capability()}
 for name in sys.argv[1:]:
     method, wiring, precision, *_ = [*name.split("/"), "", ""]
     wiring = wiring or "unique"
-    votes = "last" if wiring == "unique" else "all"
+    votes = "all" if wiring == "learned" else "last"
     network = LogicNetwork(64, 10, 330, 4, method=method, wiring=wiring, votes=votes, precision=precision or "single")
     config = RunConfig(dataset="custom", method=method, width=330, depth=4, steps=60, evaluate_every=20, batch_size=509,
                        wiring=wiring)
@@ -77,3 +80,16 @@ def test_kernels_compiled_for_avx2_give_the_same_bits(tmp_path):
     own, narrow = trained(BOOLEAN), trained(BOOLEAN, **haswell)
     del own["capability"], narrow["capability"]
     assert narrow == own
+
+
+@x86
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["skylake-avx512", "znver4", "znver3"])
+def test_kernels_tuned_for_another_processor_give_the_same_bits(name, tmp_path):
+    # What this processor can, as LLVM would use it on another one: it schedules and fuses in another way there.
+    features = llvmlite.binding.get_host_cpu_features().flatten()
+    own, other = (
+        trained(BOOLEAN, NUMBA_CPU_NAME=each, NUMBA_CPU_FEATURES=features, NUMBA_CACHE_DIR=str(tmp_path / each))
+        for each in (llvmlite.binding.get_host_cpu_name(), name)
+    )
+    assert own == other

@@ -11,7 +11,9 @@ A vector of many samples is a value of its own, where a loop would leave the cho
     store(array, i, v)          of arrays of uint16 and int16 as halves and as brains, two kinds of 16-bit numbers
     stream(array, i, v)         past the caches
     spread(x, tile)             x in every lane
-    v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can
+    v + w, v * w, v / w         as operators; a product and a sum are fused where the processor can. Of two products
+                                that are added either could be, and which one LLVM takes differs from processor to
+                                processor, and with it the bits. A kernel says it: times_plus(v, w, times(x, y))
     times(v, w), times_plus(v, w, plus)   v w never fused with a sum, v w + plus always
     group_sums(v, group)        in every lane the sum of its group of neighbours; ``group`` has a zero for each of them
     group_tops(v, group)        in every lane the largest of its group

@@ -39,6 +39,8 @@ from gatefit.ops.simd import (
     samples,
     spread,
     store,
+    times,
+    times_plus,
     where,
     wide_vectors,
 )
@@ -186,7 +188,7 @@ def _backward_rows(x, pairs, nodes, c, delta, below, dc, q, watched, notes, at):
             _fetch(x, nodes[1, following])
         d, u, v = load(delta, int64(k // share) * SAMPLES, TILE), load(x, first, TILE), load(x, second, TILE)
         d_u, d_v = d * u, d * v
-        to_u, to_v = c_1 * d + c_12 * d_v, c_2 * d + c_12 * d_u
+        to_u, to_v = times_plus(c_1, d, times(c_12, d_v)), times_plus(c_2, d, times(c_12, d_u))
         store(below, first, load(below, first, TILE) + to_u)
         store(below, second, load(below, second, TILE) + to_v)
         add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)

@@ -34,6 +34,7 @@ from gatefit.ops.simd import (
     spread,
     store,
     stream,
+    times,
     times_plus,
     where,
     wide_vectors,
@@ -125,9 +126,9 @@ def _backward_gate(u, v, c, k, carry, delta, place, dc, tile):
     c_1, c_2, c_12 = spread(c[k, 1], tile), spread(c[k, 2], tile), spread(c[k, 3], tile)
     d = load(delta, place, tile)
     d_u, d_v = d * u, d * v
-    store(delta, place, (carry + c_1 * d) + c_12 * d_v)
+    store(delta, place, times_plus(c_12, d_v, times_plus(c_1, d, carry)))
     add_sums(dc, int64(k) * 4, d, d_u, d_v, d_u * v)
-    return c_2 * d + c_12 * d_u
+    return times_plus(c_2, d, times(c_12, d_u))
 
 
 @subkernel
