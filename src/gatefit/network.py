@@ -14,6 +14,7 @@ import contextlib
 import difflib
 import itertools
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,7 @@ from gatefit.ops.boolean_stack import boolean_counts, boolean_stack
 from gatefit.ops.cross_entropy.numba import losses_and_back
 from gatefit.ops.expected_loss import ExpectedLoss, expected_loss
 from gatefit.ops.implementations import Implementation, Implemented
+from gatefit.ops.laid_out import LaidOut, laid_out
 from gatefit.ops.learned_stack import Watch, learned_stack
 from gatefit.ops.learned_stack.reference import note_gradients
 from gatefit.ops.soft_stack import soft_stack
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
 SKIPS: Final = ("inputs", "all")
 """What layers may read beside the layer below, by name."""
 TOGETHER: Final = 100_000
-"""Gates of a network up to which coefficients of all layers are computed by one call; copying more takes longer."""
+"""Gates of a network up to which coefficients of all layers are computed by one call where their parameters have to be
+copied together for it; copying more takes longer."""
 HISTORY: Final = ("seed", "wiring_seed", "wiring", "initialisation", "sigma", "target_range", "precision")
 """Fields of a configuration that say how a network began; a state_dict holds what became of it."""
 
@@ -190,6 +193,8 @@ class LogicNetwork(Implemented):
         self._begins = False
         self._expected: Callable[[], ExpectedLoss | None] | None = None
         self._heeded: ExpectedLoss | None = None
+        self._laid_out: LaidOut | None = None
+        self._leaf: Tensor | None = None
         self.readout.to(self.dtype)
         self.implementation = implementation
         self.precision = precision
@@ -260,6 +265,9 @@ class LogicNetwork(Implemented):
     @property
     def dtype(self) -> torch.dtype:
         """The parameters' floating type."""
+        first = self.layers[0]
+        if type(first) is GateLayer:  # at every step: a walk through all modules would take a hundredth of a small one
+            return first.method.latent.dtype
         return next((p.dtype for p in self.layers.parameters() if p.is_floating_point()), torch.float32)
 
     @property
@@ -351,7 +359,7 @@ class LogicNetwork(Implemented):
         stack = self._stack_of(layers)
         if any(layer.wiring.learns for layer in layers):
             return self._learned_sums(x, stack, layers, expected, back) if activation == "identity" else None
-        gates, coefficients = self._gates_and_coefficients(methods)
+        gates, coefficients = self._gates_and_coefficients(methods, at_once=back is not None)
         way = self.implementation
         if gates is not None:
             return boolean_stack(x, stack, gates, coefficients, back=back, implementation=way)
@@ -370,31 +378,70 @@ class LogicNetwork(Implemented):
         if loss is None:
             return None
         check_batch(x, self.inputs)
-        self._expected = None
+        self._expected = self._leaf = None
         found: list[Tensor] = []
 
         def back(sums: Tensor) -> Tensor:
-            losses, gradient = losses_and_back(self.readout.from_sums(sums), targets)
+            losses, gradient = losses_and_back(sums, loss)
             found.append(losses)
-            return gradient(torch.from_numpy(loss.upstream[0])) / loss.temperature
+            return gradient
 
-        return found[0] if self._trained_sums(x, lambda: loss, back) is not None else None
+        if self._trained_sums(x, lambda: loss, back) is None:
+            return None
+        leaf, self._leaf = self._leaf, None
+        if leaf is not None and leaf.grad is not None and self._laid_out is not None:
+            self._laid_out.hand_out(leaf.grad)
+        return found[0]
+
+    @contextlib.contextmanager
+    def laid_out(self) -> Iterator[None]:
+        """In here the parameters of layers that learn alike lie in one piece of memory, which ``learn`` reads whole.
+
+        For the same bits: it copies nothing together then. What a network saves and what it shows is as ever.
+        """
+        methods = [layer.method for layer in self.gate_layers]
+        fits = self.implementation.without_graph and "layers" not in self.configuration
+        apart = len({id(method.latent) for method in methods}) == len(methods) > 1
+        if not (fits and apart) or type(methods[0]).together(methods) is None:
+            yield
+            return
+        with laid_out([method.latent for method in methods]) as found:
+            self._laid_out = found
+            try:
+                yield
+            finally:
+                self._laid_out = None
 
     def _loss_at_once(self, targets: Tensor, weights: Tensor | None) -> ExpectedLoss | None:
         """The loss, where nothing but a stack, a temperature and cross-entropy lies between coefficients and it."""
         watched = self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
         plain = type(self).forward is LogicNetwork.forward and type(self.readout).from_sums is GroupSum.from_sums
-        divisor, fits = self.readout.divisor, self.implementation.without_graph and self.dtype == torch.float32
-        if divisor is None or watched or not (plain and fits and self.training):
+        if watched or not (plain and self.training and self.implementation.without_graph):
+            return None
+        divisor = self.readout.divisor
+        if divisor is None or self.dtype != torch.float32:
             return None
         return expected_loss([targets], [weights], temperature=divisor, columns=self.readout.classes)
 
-    def _gates_and_coefficients(self, methods: Sequence[Method]) -> tuple[Sequence[Tensor] | None, Sequence[Tensor]]:
+    def _together(self, methods: Sequence[Method], latents: Sequence[Tensor], at_once: bool) -> Method | None:
+        """All layers' methods as one, where that takes less time; ``at_once``: for ``learn``."""
+        # Layers that were given may have options of their own.
+        if len(methods) < 2 or "layers" in self.configuration:
+            return None
+        kind = type(methods[0])
+        leaf = self._laid_out.leaf(latents) if at_once and self._laid_out is not None else None
+        if leaf is not None:
+            whole = kind.together(methods, leaf)
+            self._leaf = None if whole is None else leaf
+            return whole
+        return kind.together(methods) if sum(map(len, latents)) <= TOGETHER else None
+
+    def _gates_and_coefficients(
+        self, methods: Sequence[Method], *, at_once: bool
+    ) -> tuple[Sequence[Tensor] | None, Sequence[Tensor]]:
         """Of every layer the gates, where all commit to gates in training, and the coefficients."""
-        sizes = [method.latent.shape[0] for method in methods]
-        # Layers that were given may have options of their own; in large ones what calls cost does not show.
-        few = len(methods) > 1 and sum(sizes) <= TOGETHER and "layers" not in self.configuration
-        whole = type(methods[0]).together(methods) if few else None
+        latents = [method.latent for method in methods]
+        sizes, whole = [latent.shape[0] for latent in latents], self._together(methods, latents, at_once)
         if not all(method.boolean_forward for method in methods):
             if whole is not None:
                 return None, Layered(whole.coefficients(), sizes)
@@ -415,7 +462,8 @@ class LogicNetwork(Implemented):
     ) -> Tensor:
         """The votes of a stack some of whose wirings learn."""
         choices = [layer.wiring.candidates_and_scores() or (None, None) for layer in layers]
-        gates, coefficients = self._gates_and_coefficients([layer.method for layer in layers])
+        methods = [layer.method for layer in layers]
+        gates, coefficients = self._gates_and_coefficients(methods, at_once=back is not None)
         return learned_stack(
             x,
             stack,
@@ -535,10 +583,7 @@ class LogicNetwork(Implemented):
         if (
             known is None
             or known.groups != self.readout.groups
-            or any(
-                own is not other
-                for own, other in zip((*known.wirings, *known.owners), (*wirings, *owners), strict=True)
-            )
+            or not all(map(operator.is_, (*known.wirings, *known.owners), (*wirings, *owners)))
         ):
             # Kept while it holds the very same tensors: in a small network checking it anew costs as much as a layer.
             known = self._known_stack = Stack(

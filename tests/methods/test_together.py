@@ -21,8 +21,8 @@ def asked(monkeypatch):
     found = []
     together = Method.together.__func__
 
-    def noted(cls, methods):
-        found.append(together(cls, methods))
+    def noted(cls, methods, latent=None):
+        found.append(together(cls, methods, latent))
         return found[-1]
 
     monkeypatch.setattr(Method, "together", classmethod(noted))

@@ -61,3 +61,30 @@ def test_shares_are_even_and_leave_nothing_out():
     assert _shares([million] * 6, 2) == [[0, 2, 4], [1, 3, 5]]
     assert _shares([million, 3 * million, million, million], 2) == [[1], [0, 2, 3]]
     assert len(_shares([million] * 3, 8)) == 3
+
+
+def test_steps_of_a_group_are_counted_by_one_number_after_another_whoever_holds_them():
+    parameters = [torch.nn.Parameter(torch.zeros(3)) for _ in range(4)]
+    optimiser = Adam([{"params": parameters[:2]}, {"params": parameters[2:], "lr": 0.5}])
+
+    def counts():
+        return [
+            int(optimiser.state[parameter]["step"]) if parameter in optimiser.state else 0 for parameter in parameters
+        ]
+
+    def step(*places):
+        optimiser.zero_grad()
+        for place in places:
+            parameters[place].grad = torch.ones(3)
+        optimiser.step()
+        return counts()
+
+    assert step(0, 2) == [1, 0, 1, 0]
+    assert step(0, 1, 2, 3) == [2, 1, 2, 1]
+    assert step(1, 2, 3) == [2, 2, 3, 2]
+    optimiser.load_state_dict(copy.deepcopy(optimiser.state_dict()))
+    assert step(0, 1, 2) == [3, 3, 4, 2]
+    # As seeds that are trained side by side are given theirs.
+    optimiser.state[parameters[1]]["step"] = shared = torch.tensor(7.0)
+    assert step(0, 1, 2, 3) == [4, 8, 5, 3]
+    assert int(shared) == 8

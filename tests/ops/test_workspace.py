@@ -46,7 +46,7 @@ def test_idle_memory_is_bounded():
     pool = Workspace(idle_bytes=1 << 20)
     for size in range(200_000, 1_000_000, 100_000):
         pool.array((size,), np.float32)
-    held = sum(buffer.nbytes for buffers in pool._buffers.values() for buffer in buffers)
+    held = sum(buffer.nbytes for buffers in pool._buffers.values() for buffer, _ in buffers)
     assert held < 6 << 20
     pool.clear()
     assert not pool._buffers

@@ -179,7 +179,7 @@ def measured(request: dict[str, Any]) -> dict[str, Any]:
     reset_peak()
     before = resident("VmRSS")
     if isinstance(step.model, LogicNetwork):
-        with training_threads(threads):
+        with training_threads(threads), step.model.laid_out():
             times = step.measure(request["repeats"])
     else:
         times = step.measure(request["repeats"])

@@ -139,11 +139,12 @@ class Method(Implemented, ABC):
         self.latent.data = torch.cat([method.latent.data for method in methods])
 
     @classmethod
-    def together(cls, methods: Sequence["Method"]) -> "Method | None":
+    def together(cls, methods: Sequence["Method"], latent: Tensor | None = None) -> "Method | None":
         """One with the gates of all ``methods`` for a single pass, gate after gate in their order; None: one by one.
 
-        They are alike but for their parameters, which get the gradients. What one function computes for all of them
-        takes less time than as many calls, and more threads can share it.
+        They are alike but for their parameters, which get the gradients, or ``latent`` gets them, where it is these
+        parameters in one tensor. What one function computes for all of them takes less time than as many calls, and
+        more threads can share it.
         """
         alike = all(type(method) is cls and method.independent_gates for method in methods)
         joined_otherwise = cls.join is not Method.join and cls.together.__func__ is Method.together.__func__  # type: ignore[attr-defined]
@@ -153,7 +154,7 @@ class Method(Implemented, ABC):
             return None
         whole = copy.copy(methods[0])
         whole.__dict__["_parameters"] = {}
-        whole.__dict__["latent"] = torch.cat([method.latent for method in methods])
+        whole.__dict__["latent"] = torch.cat([method.latent for method in methods]) if latent is None else latent
         return whole
 
     def gate_probabilities(self) -> Float[Tensor, "gates 16"]:

@@ -201,11 +201,11 @@ class GumbelST(_LogitStraightThrough):
         self.streams = [method.noise for method in methods if isinstance(method, GumbelST)]
 
     @classmethod
-    def together(cls, methods: Sequence[Method]) -> Method | None:
+    def together(cls, methods: Sequence[Method], latent: Tensor | None = None) -> Method | None:
         """Each of the methods draws its own noise, for equal parts."""
         own = [method for method in methods if isinstance(method, GumbelST) and len(method.streams) == 1]
         sizes = {method.latent.shape[0] for method in own}
-        whole = super().together(methods) if len(own) == len(methods) and len(sizes) == 1 else None
+        whole = super().together(methods, latent) if len(own) == len(methods) and len(sizes) == 1 else None
         if isinstance(whole, GumbelST):
             whole.streams = [method.noise for method in own]
         return whole

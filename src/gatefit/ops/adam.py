@@ -13,8 +13,10 @@ is compiled by torch here, so the functions inside the wrappers are called.
 """
 
 import inspect
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import torch
@@ -33,6 +35,8 @@ _zero_grad: Any = inspect.unwrap(torch.optim.AdamW.zero_grad)
 
 class Adam(torch.optim.AdamW):
     """torch's AdamW with ``fused=True``: one pass over parameter, gradient and moments."""
+
+    _counts: Mapping[int, tuple[Tensor, list[Tensor]]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Adam(torch.optim.AdamW):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As torch's."""
         _load_state_dict(self, state_dict)
+        self._join_counts()
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -74,21 +79,45 @@ class Adam(torch.optim.AdamW):
             found = self._found(group)
             if not found[0]:
                 continue
-            for steps in found[5]:  # torch's function for lists takes ten times as long for numbers on the CPU
-                steps.add_(1)
+            self._count(group, found[5])
             # A device has threads of its own.
             threads = kernel_threads() if found[0][0].device.type == "cpu" else 1
             shares = _shares([parameter.numel() for parameter in found[0]], threads)
             parallel_torch(partial(_step_share, found, shares, group), len(shares))
+
+    def _count(self, group: dict[str, Any], counts: list[Tensor]) -> None:
+        """One step more of each parameter: by one call, where their numbers are parts of one tensor.
+
+        torch's function for lists takes ten times as long for numbers on the CPU as a call for each of them.
+        """
+        whole, parts = self._counts.get(id(group), (None, []))
+        if whole is not None and len(parts) == len(counts) and all(map(operator.is_, parts, counts)):
+            whole.add_(1)
+            return
+        for count in counts:
+            count.add_(1)
+
+    def _join_counts(self) -> None:
+        """Make each group's numbers of steps parts of one tensor."""
+        found: dict[int, tuple[Tensor, list[Tensor]]] = {}
+        for group in self.param_groups:
+            states = [self.state[parameter] for parameter in group["params"] if self.state.get(parameter)]
+            if states and all(state["step"].device.type == "cpu" for state in states):
+                whole = torch.stack([state["step"] for state in states])
+                parts = list(whole.unbind())
+                for state, part in zip(states, parts, strict=True):
+                    state["step"] = part
+                found[id(group)] = whole, parts
+        self._counts = found
 
     def _found(self, group: dict[str, Any]) -> list[list[Tensor]]:
         """Parameters that have gradients, these, both moments, the largest (none here) and the numbers of steps."""
         own = [parameter for parameter in group["params"] if parameter.grad is not None]
         states = [self.state[parameter] for parameter in own]
         if not all(states):  # the first step: torch makes the moments, and checks what it is given
-            found: list[list[Tensor]] = [[] for _ in range(6)]
-            self._init_group(group, *found)
-            return found
+            self._init_group(group, *([] for _ in range(6)))
+            self._join_counts()
+            states = [self.state[parameter] for parameter in own]
         kept = [[state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step")]
         return [own, [parameter.grad for parameter in own], *kept[:2], [], kept[2]]
 

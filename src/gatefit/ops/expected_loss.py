@@ -12,6 +12,7 @@ step takes and never what it computes.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -57,13 +58,21 @@ def expected_loss(
     if any(each is not None and each.dtype != torch.float32 for each in weights):
         return None
     upstream = [_upstream(len(own), each, share) for own, each in zip(targets, weights, strict=True)]
-    places = np.stack([each.numpy() for each in targets])
-    return ExpectedLoss(places, np.stack(upstream), temperature, columns // len(targets))
+    places = [each.contiguous().numpy() for each in targets]
+    if len(places) == 1:  # views: in a small network every call takes a hundredth of a step
+        return ExpectedLoss(places[0][None], upstream[0][None], temperature, columns)
+    return ExpectedLoss(np.stack(places), np.stack(upstream), temperature, columns // len(targets))
 
 
 def _upstream(batch: int, weights: Tensor | None, share: float) -> Float32[np.ndarray, " batch"]:
     """What autograd brings to the losses of the samples, computed as autograd does."""
     if weights is None:
-        return np.full(batch, np.float32(share) / np.float32(max(1, batch)))
+        return _equal_parts(batch, share)
     scale = torch.tensor(share, dtype=torch.float32) / weights.sum().clamp_min(1e-12)
     return (scale * weights).numpy()
+
+
+@lru_cache(maxsize=16)
+def _equal_parts(batch: int, share: float) -> Float32[np.ndarray, " batch"]:
+    # Kept, and read by all; kernels are compiled apart for arrays that say that they are not to be written.
+    return np.full(batch, np.float32(share) / np.float32(max(1, batch)))

@@ -133,7 +133,9 @@ class _Given(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        found, ctx.found = ctx.found, None
+        # Held by nobody else, a gradient that reaches a parameter as it is becomes its own, without a copy.
+        found = tuple(ctx.found)
+        ctx.found.clear()
         return None, *found
 
 
@@ -150,9 +152,10 @@ def there_and_back(
         assert isinstance(result, Tensor)
         return result
     context: Any = SimpleNamespace(needs_input_grad=(True,))
+    found: list[Tensor] = []
     with torch.no_grad():
         sums: Tensor = function.forward(context, *arguments, *tensors)
-        found = function.backward(context, back(sums))[len(arguments) :]
+        found += function.backward(context, back(sums))[len(arguments) :]
     # Given gradients, torch's own backward would first import what its compiler is made of: a second in every process.
     handed: Tensor = _Given.apply(found, *tensors)
     handed.backward()

@@ -24,12 +24,17 @@ _SMALL: Final = 1 << 14
 """Bytes below which a new array is as good: malloc reuses such blocks without page faults."""
 
 
-def _references(buffers: list[np.ndarray], place: int) -> int:
-    return sys.getrefcount(buffers[place])
+def _references(buffers: list[tuple[np.ndarray, int]], place: int) -> int:
+    return sys.getrefcount(buffers[place][0])
 
 
 # What an array held by nothing but a list counts, interpreter's own temporaries included: asked, not assumed.
-_IDLE_REFERENCES = _references([np.empty(1)], 0)
+_IDLE_REFERENCES = _references([(np.empty(1), 0)], 0)
+
+
+def _from_line(buffer: np.ndarray) -> tuple[np.ndarray, int]:
+    """A buffer, and where in it a cache line begins: asked once, as asking takes longer than handing it out."""
+    return buffer, -buffer.ctypes.data % _CACHE_LINE
 
 
 class Workspace:
@@ -37,18 +42,15 @@ class Workspace:
 
     def __init__(self, idle_bytes: int = 1 << 30) -> None:
         self.idle_bytes = idle_bytes
-        self._buffers: OrderedDict[int, list[np.ndarray]] = OrderedDict()
+        self._buffers: OrderedDict[int, list[tuple[np.ndarray, int]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """An uninitialised contiguous array that begins with a cache line; free again when its last view dies."""
-        kind = np.dtype(dtype)
-        size = prod(shape) * kind.itemsize
+        size = prod(shape) * np.dtype(dtype).itemsize
         whole = size + _CACHE_LINE
-        buffer = np.empty(whole, dtype=np.uint8) if size < _SMALL else self._buffer(whole)
-        skip = -buffer.__array_interface__["data"][0] % _CACHE_LINE
-        view: np.ndarray = buffer[skip : skip + size].view(kind).reshape(shape)
-        return view
+        buffer, skip = _from_line(np.empty(whole, dtype=np.uint8)) if size < _SMALL else self._buffer(whole)
+        return np.ndarray(shape, dtype, buffer, skip)
 
     def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """The same as a tensor, float32 or float64."""
@@ -61,7 +63,7 @@ class Workspace:
         with self._lock:
             self._buffers.clear()
 
-    def _buffer(self, size: int) -> np.ndarray:
+    def _buffer(self, size: int) -> tuple[np.ndarray, int]:
         with self._lock:
             pooled = self._buffers.setdefault(size, [])
             self._buffers.move_to_end(size)
@@ -70,9 +72,8 @@ class Workspace:
                     return pooled[place]
             self._drop_idle(keep=size)
             # NumPy asks for huge pages for large arrays: fewer page faults now, fewer misses of the TLB later.
-            buffer = np.empty(size, dtype=np.uint8)
-            pooled.append(buffer)
-            return buffer
+            pooled.append(_from_line(np.empty(size, dtype=np.uint8)))
+            return pooled[-1]
 
     def _drop_idle(self, keep: int) -> None:
         """Free idle buffers of the sizes not asked for longest, until the idle ones fit into ``idle_bytes``."""

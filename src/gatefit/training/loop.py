@@ -13,7 +13,7 @@ and resumed ends with the same bits as one that was not. Results do not depend o
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
@@ -241,6 +241,8 @@ class Strategy:
     """Whether this process keeps the run's files."""
     alone: bool = True
     """Whether no other process has a part of the steps."""
+    apart: bool = True
+    """Whether every network's gradients are computed from its own parameters, where these are."""
 
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """Go on from checkpoints where there are some; returns the optimiser that takes the steps."""
@@ -322,8 +324,10 @@ def train_together(
         # They stand at the same step, and their configurations differ in nothing that this loop asks for.
         config, first = learners[0].config, learners[0].state
         finished = True
-        with training_threads(threads):
+        with training_threads(threads), ExitStack() as laid_out:
             for each in learners:
+                if isinstance(each.network, LogicNetwork) and strategy.apart and strategy.alone:
+                    laid_out.enter_context(each.network.laid_out())
                 each.network.train()
                 for observer in each.observers:
                     observer.started(each.config, each.network, each.state)

@@ -36,6 +36,7 @@ class SideBySide(Strategy):
     """
 
     tells_steps = False
+    apart = False
 
     def begin(self, learners: Sequence[Learner], data: TrainingData) -> torch.optim.Optimizer:
         """Go on from checkpoints, all of the same step, and lay the networks side by side."""

@@ -10,8 +10,6 @@ Samples do not see each other: ``tile_gradient`` computes the gradients of a few
 """
 # mypy: disable-error-code="no-untyped-def, untyped-decorator, call-arg, var-annotated"
 
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -180,12 +178,40 @@ def _backward(flat, targets, upstream, gradient, powers):
     _backward_rows(flat, targets, upstream, gradient, powers)
 
 
+@_kernel
+def _there_and_back(
+    given, targets, upstream, temperature, scores, logs, flat, sums, register, losses, gradient, powers
+):
+    """Losses and gradient of the sums ``given``, class by class; whether every target is a class.
+
+    ``flat`` and ``powers`` are ``logs`` and ``gradient`` in one row.
+    """
+    classes, samples = given.shape
+    for i in range(samples):
+        for j in range(classes):
+            scores[i, j] = given[j, i] / temperature
+    if not _forward_rows(scores, targets, logs, flat, powers, sums, register, losses):
+        return False
+    _backward_rows(flat, targets, upstream, gradient, powers)
+    for k in range(len(powers)):
+        powers[k] /= temperature
+    return True
+
+
+def _register() -> np.ndarray:
+    return np.empty(_WIDTH, np.float32)
+
+
+def _no_classes(targets: np.ndarray, classes: int) -> ValueError:
+    return ValueError(f"targets must be classes 0 to {classes - 1}, got {int(targets.min())} to {int(targets.max())}")
+
+
 def expected_in_tiles(expected: ExpectedLoss, lanes: int) -> tuple[Any, ...]:
     """What ``tile_gradient`` reads of a loss, and its scratch for so many samples; for one thread."""
     classes = expected.classes
     scores, logs, gradient = (np.empty((lanes, classes), np.float32) for _ in range(3))
     powers, sums, losses = (np.empty(size, np.float32) for size in (lanes * classes, lanes, lanes))
-    register, temperature = np.empty(_WIDTH, np.float32), np.float32(expected.temperature)
+    register, temperature = _register(), np.float32(expected.temperature)
     room = logs.reshape(-1), gradient.reshape(-1), powers, sums, register, losses
     return expected.targets, expected.upstream, temperature, scores, logs, gradient, *room
 
@@ -220,10 +246,10 @@ class _CrossEntropy(torch.autograd.Function):
         powers, sums, register = (
             np.empty(x.size, np.float32),
             np.empty(len(x), np.float32),
-            np.empty(_WIDTH, np.float32),
+            _register(),
         )
         if not _forward(x, y, logs, logs.reshape(-1), powers, sums, register, losses):
-            raise ValueError(f"targets must be classes 0 to {x.shape[1] - 1}, got {int(y.min())} to {int(y.max())}")
+            raise _no_classes(y, x.shape[1])
         ctx.logs, ctx.targets = logs, y
         return torch.from_numpy(losses)
 
@@ -244,9 +270,14 @@ def cross_entropy(scores: Float[Tensor, "batch classes"], targets: Int64[Tensor,
 
 
 def losses_and_back(
-    scores: Float[Tensor, "batch classes"], targets: Int64[Tensor, " batch"]
-) -> tuple[Float[Tensor, " batch"], Callable[[Float[Tensor, " batch"]], Float[Tensor, "batch classes"]]]:
-    """The losses, and the gradient of the scores for given ones of the losses: what autograd calls, without it."""
-    context: Any = SimpleNamespace()
-    losses = _CrossEntropy.forward(context, scores, targets)
-    return losses, lambda upstream: _CrossEntropy.backward(context, upstream)[0]
+    sums: Float[Tensor, "batch classes"], loss: ExpectedLoss
+) -> tuple[Float[Tensor, " batch"], Float[Tensor, "batch classes"]]:
+    """The losses of a single block of columns, and the gradient of the sums: what autograd computes, by one kernel."""
+    given, targets = sums.T.contiguous().numpy(), loss.targets[0]
+    classes, samples = given.shape
+    scores, logs, gradient = np.empty((3, samples, classes), np.float32)
+    sums_of_powers, losses, register = np.empty(samples, np.float32), np.empty(samples, np.float32), _register()
+    room = scores, logs, logs.reshape(-1), sums_of_powers, register, losses, gradient, gradient.reshape(-1)
+    if not _there_and_back(given, targets, loss.upstream[0], np.float32(loss.temperature), *room):
+        raise _no_classes(targets, classes)
+    return torch.from_numpy(losses), torch.from_numpy(gradient)
