@@ -1,10 +1,14 @@
 """A run as the store knows it: what every reader of results is handed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from gatefit.training.config import RunConfig
+
+_DIVERGED: Final = re.compile(r"the loss\b.* is (nan|-?inf) at step \d+")
+"""What ``training.loop.TrainingDivergedError`` says."""
 
 
 @dataclass(frozen=True)
@@ -34,3 +38,8 @@ class RunRecord:
     started: str = ""
     finished: str = ""
     """Times of day, UTC, as in 2030-01-31T23:59:59Z; empty where they are not known."""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether its loss became no number: made again it does so again, so that this is what the run shows."""
+        return self.status == "failed" and _DIVERGED.match(self.error) is not None

@@ -154,11 +154,12 @@ class Results:
         self._missing: dict[str, RunConfig] = {}
 
     def get(self, config: RunConfig) -> RunRecord | None:
-        """The finished run of this configuration, or None, which is remembered as missing."""
+        """The finished run of this configuration, or None, which is remembered as missing where it did not diverge."""
         config = config.resolved()
         record = self._find(config.identity)
         if record is None or record.status != "finished":
-            self._missing[config.identity] = config
+            if record is None or not record.diverged:
+                self._missing[config.identity] = config
             return None
         self._used[config.identity] = record
         return record
@@ -167,6 +168,11 @@ class Results:
         """The same, but nothing is remembered: for what is not shown, as the noise of single runs."""
         record = self._find(config.resolved().identity)
         return record if record is not None and record.status == "finished" else None
+
+    def diverged(self, configs: Sequence[RunConfig]) -> RunRecord | None:
+        """The first of these runs, where all of them diverged."""
+        found = [self._find(config.resolved().identity) for config in configs]
+        return found[0] if found and all(record is not None and record.diverged for record in found) else None
 
     def each(self, configs: Sequence[RunConfig]) -> list[RunRecord]:
         """The finished ones among these configurations."""

@@ -142,7 +142,10 @@ class Draft:
             return Cell(None, paper, NOT_HERE)
         found = self.get(configs)
         value = self._summarise(found, metric, unit, population=population)
-        if not found:
+        diverged = None if found else self.results.diverged(configs)
+        if diverged is not None:
+            note = f"diverges: {diverged.error.split(';')[0]}"
+        elif not found:
             note = NO_RUNS
         elif value is None:
             note = "not recorded by these runs"

@@ -45,11 +45,11 @@ def missing(
     different: dict[str, None] = {}
     with open_results(store or default_store()) as source:
         exported = isinstance(source, Export)  # Runs are made in a store.
-        finished = {record.identity for record in source.records(status="finished")}
+        over = {record.identity for record in source.records() if record.status == "finished" or record.diverged}
     for each in experiments:
         for chosen in scales:
             planned = each.plan(chosen, each.default_seeds[chosen])
-            left = [config for config in planned if config.identity not in finished]
+            left = [config for config in planned if config.identity not in over]
             if not left:
                 continue
             different |= dict.fromkeys(config.identity for config in left)
