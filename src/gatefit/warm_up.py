@@ -71,6 +71,18 @@ def _prove() -> None:
     prove(circuit, smaller)
 
 
+def simple_circuits() -> None:
+    """What the first circuit needs: simplified, proven and run. Not the deeper levels of ``optimise``."""
+    from gatefit.bench.engine import layered
+    from gatefit.circuit.optimise import optimise
+    from gatefit.circuit.prove import prove
+
+    circuit = layered(60, 200, 4, range(16))
+    smaller, _ = optimise(circuit, 1)
+    prove(circuit, smaller)
+    _run()
+
+
 def _verify() -> None:
     from gatefit import verify
     from gatefit.bench.engine import layered

@@ -1,7 +1,12 @@
 """``gatefit demo``: the whole story on handwritten digits, from pixels to a proven circuit in C and Verilog."""
 
+import os
 import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,10 +44,29 @@ def demo(
     require("torch", "train", "the demo")
     require("sklearn", "train", "the demo")
     start = time.perf_counter()
-    with compilation(speak=True) as compiled:
+    with _circuits_meanwhile(), compilation(speak=True) as compiled:
         _tell_the_story(out, steps, threads)
     work = time.perf_counter() - start - compiled.seconds
     typer.echo(f"\n{output.duration(compiled.seconds)} of compilation, once; {output.duration(work)} of work")
+
+
+@contextmanager
+def _circuits_meanwhile() -> Iterator[None]:
+    """What circuits need is compiled by a process of its own while a network is trained, where a processor is free.
+
+    It writes what every process reads: who is first at a kernel compiles it.
+    """
+    if (os.cpu_count() or 1) < 2:
+        yield
+        return
+    words = [sys.executable, "-c", "from gatefit.warm_up import simple_circuits; simple_circuits()"]
+    silent = subprocess.DEVNULL
+    helper = subprocess.Popen(words, stdin=silent, stdout=silent, stderr=silent)
+    try:
+        yield
+    finally:
+        helper.kill()
+        helper.wait()
 
 
 def _tell_the_story(out: Path, steps: int, threads: int | None) -> None:
