@@ -115,6 +115,14 @@ def test_parameters_that_get_other_memory_are_those_that_count():
     assert latent.data_ptr() == place
 
 
+def test_a_network_that_got_another_layer_is_computed_as_it_is():
+    parameters = [torch.nn.Parameter(torch.ones(rows, 2)) for rows in (3, 1)]
+    with laid_out(parameters) as found:
+        assert found.leaf(parameters) is not None
+        assert found.leaf(parameters[:1]) is None
+        assert found.leaf(parameters[::-1]) is None
+
+
 def test_a_copy_is_a_network_of_its_own():
     network = LogicNetwork(40, 10, 70, 3, seed=1)
     with network.laid_out():

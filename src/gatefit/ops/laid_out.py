@@ -24,17 +24,24 @@ class LaidOut:
         self.whole = torch.cat([parameter.detach() for parameter in parameters])
         for parameter, part in zip(self.parameters, self._parts(self.whole), strict=True):
             parameter.data = part
-        self._places = [parameter.data_ptr() for parameter in self.parameters]
+        self._offsets = [parameter.data_ptr() - self.whole.data_ptr() for parameter in self.parameters]
 
     def _parts(self, whole: Tensor) -> tuple[Tensor, ...]:
         return torch.split(whole, self.sizes)
+
+    def _places(self) -> list[int]:
+        """Where in memory the parts are; nobody else's are there while the whole is held."""
+        begin = self.whole.data_ptr()
+        return [begin + offset for offset in self._offsets]
 
     def leaf(self, parameters: Sequence[Tensor]) -> Tensor | None:
         """The whole with a gradient of its own; None where it is not what the parameters are.
 
         Somebody may have given one of them other memory, want no gradient of it, or listen to its gradient alone.
         """
-        for own, parameter, place in zip(self.parameters, parameters, self._places, strict=True):
+        if len(parameters) != len(self.parameters):
+            return None
+        for own, parameter, place in zip(self.parameters, parameters, self._places(), strict=True):
             listened_to = own._backward_hooks or own._post_accumulate_grad_hooks
             if own is not parameter or own.data_ptr() != place or not own.requires_grad or listened_to:
                 return None
@@ -47,7 +54,7 @@ class LaidOut:
 
     def undo(self) -> None:
         """Each parameter has memory of its own again."""
-        for parameter, place in zip(self.parameters, self._places, strict=True):
+        for parameter, place in zip(self.parameters, self._places(), strict=True):
             if parameter.data_ptr() == place:
                 parameter.data = parameter.data.clone()
 
